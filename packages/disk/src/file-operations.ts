@@ -1,0 +1,188 @@
+import { constants } from 'node:fs'
+import type { BigIntStats, Dirent, StatsFs } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import { LociError } from './error.ts'
+
+/**
+ * Every file operation of every package goes through this port, for two reasons: a failing one becomes
+ * a `LociError` in one place (`DISK_FULL`, `DISK_IO`), and the fault loop of `@loci/disk/testing` can make
+ * the Nth one fail without root.
+ */
+
+/** What a fault hook answers: nothing, an error to throw, or how many bytes a write may take. */
+export type Fault = undefined | NodeJS.ErrnoException | { shortWriteBytes: number }
+/** Called before each operation, with its name and the path it works on. */
+export type FaultHook = (operation: string, path: string) => Fault
+
+let faultHook: FaultHook | undefined
+
+/** Installs (or, with `undefined`, removes) the hook. Used by `@loci/disk/testing` alone. */
+export function setFaultHook(hook: FaultHook | undefined): void {
+  faultHook = hook
+}
+
+const FULL = new Set(['ENOSPC', 'EDQUOT'])
+const ADVICE: Record<string, string> = {
+  ENOSPC: 'free some space and try again',
+  EDQUOT: 'the disk quota is used up; free some space and try again',
+  EACCES: 'check its permissions',
+  EPERM: 'check its permissions',
+  EROFS: 'the file system is read-only',
+  ENOENT: 'it does not exist',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a parent of it is not a directory',
+  EEXIST: 'it exists already',
+  EMFILE: 'too many files are open; raise the limit (ulimit -n)',
+  ENFILE: 'too many files are open on this machine',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'it is a symbolic link, or there are too many of them',
+  EIO: 'the disk reported an error',
+}
+
+function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+function diskError(error: unknown, operation: string, path: string): LociError {
+  const errno = errnoOf(error) ?? 'EIO'
+  const code = FULL.has(errno) ? 'DISK_FULL' : 'DISK_IO'
+  const advice = ADVICE[errno] ?? (error instanceof Error ? error.message : String(error))
+  return new LociError(code, `Cannot ${operation} ${JSON.stringify(path)}: ${advice} (${errno})`, {
+    details: { errno, operation, path },
+    cause: error,
+  })
+}
+
+/** The errno of a failed file operation, such as `'EXDEV'`; `undefined` for any other error. */
+export function fileErrno(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const details: unknown = 'details' in error ? error.details : undefined
+  if (typeof details !== 'object' || details === null || !('errno' in details)) return undefined
+  return typeof details.errno === 'string' ? details.errno : undefined
+}
+
+/** Whether a failed operation says that the file is not there. Only ENOENT does; EACCES never means absent. */
+export function isAbsent(error: unknown): boolean {
+  return fileErrno(error) === 'ENOENT'
+}
+
+async function run<T>(operation: string, path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    const fault = faultHook?.(operation, path)
+    if (fault instanceof Error) throw fault
+    return await action()
+  } catch (error) {
+    throw diskError(error, operation, path)
+  }
+}
+
+/** An open file. All positions and lengths are bytes. */
+export class OpenFile {
+  readonly path: string
+  readonly #handle: fs.FileHandle
+
+  constructor(path: string, handle: fs.FileHandle) {
+    this.path = path
+    this.#handle = handle
+  }
+
+  /** Reads up to `buffer.length` bytes at `position`; resolves to how many were read, 0 at the end. */
+  read(buffer: Uint8Array, position: number): Promise<number> {
+    return run('read', this.path, async () => {
+      const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, position)
+      return bytesRead
+    })
+  }
+
+  /** One write call: resolves to how many bytes it took, which may be fewer than given. */
+  write(bytes: Uint8Array, position: number | null = null): Promise<number> {
+    const fault = faultHook?.('write', this.path)
+    if (fault instanceof Error) return Promise.reject(diskError(fault, 'write', this.path))
+    const length = fault ? Math.min(bytes.length, fault.shortWriteBytes) : bytes.length
+    return this.#handle.write(bytes, 0, length, position).then(
+      ({ bytesWritten }) => bytesWritten,
+      (error: unknown) => {
+        throw diskError(error, 'write', this.path)
+      },
+    )
+  }
+
+  /** Writes all of `bytes`, going on after a short write. */
+  async writeAll(bytes: Uint8Array, position: number | null = null): Promise<void> {
+    let done = 0
+    while (done < bytes.length) {
+      const taken = await this.write(bytes.subarray(done), position === null ? null : position + done)
+      if (taken === 0) throw diskError(Object.assign(new Error(), { code: 'EIO' }), 'write', this.path)
+      done += taken
+    }
+  }
+
+  stat(): Promise<BigIntStats> {
+    return run('fstat', this.path, () => this.#handle.stat({ bigint: true }))
+  }
+
+  chmod(mode: number): Promise<void> {
+    return run('fchmod', this.path, () => this.#handle.chmod(mode))
+  }
+
+  truncate(sizeBytes: number): Promise<void> {
+    return run('ftruncate', this.path, () => this.#handle.truncate(sizeBytes))
+  }
+
+  datasync(): Promise<void> {
+    return run('fdatasync', this.path, () => this.#handle.datasync())
+  }
+
+  close(): Promise<void> {
+    return run('close', this.path, () => this.#handle.close())
+  }
+}
+
+/** The file operations that Loci uses. Each throws {@link LociError} `DISK_FULL` or `DISK_IO`. */
+export const files = {
+  open: (path: string, flags: string | number, mode?: number): Promise<OpenFile> =>
+    run('open', path, async () => new OpenFile(path, await fs.open(path, flags, mode))),
+  /** The whole file. Bounded by the caller: check the size first where the file can be large. */
+  readFile: (path: string): Promise<Buffer> => run('read', path, () => fs.readFile(path)),
+  stat: (path: string): Promise<BigIntStats> => run('stat', path, () => fs.stat(path, { bigint: true })),
+  lstat: (path: string): Promise<BigIntStats> => run('lstat', path, () => fs.lstat(path, { bigint: true })),
+  statfs: (path: string): Promise<StatsFs> => run('statfs', path, () => fs.statfs(path)),
+  realpath: (path: string): Promise<string> => run('realpath', path, () => fs.realpath(path)),
+  readlink: (path: string): Promise<string> => run('readlink', path, () => fs.readlink(path)),
+  /** Entries sorted by name, so that nothing depends on the order a file system gives. */
+  readdir: (path: string): Promise<Dirent[]> =>
+    run('readdir', path, async () => {
+      const entries = await fs.readdir(path, { withFileTypes: true })
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+    }),
+  /** Makes the directory and its parents; resolves to the first one made, `undefined` if all were there. */
+  mkdir: (path: string, mode?: number): Promise<string | undefined> =>
+    run('mkdir', path, () => fs.mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) })),
+  rename: (from: string, to: string): Promise<void> => run('rename', to, () => fs.rename(from, to)),
+  link: (from: string, to: string): Promise<void> => run('link', to, () => fs.link(from, to)),
+  unlink: (path: string): Promise<void> => run('unlink', path, () => fs.unlink(path)),
+  rmdir: (path: string): Promise<void> => run('rmdir', path, () => fs.rmdir(path)),
+  chmod: (path: string, mode: number): Promise<void> => run('chmod', path, () => fs.chmod(path, mode)),
+  /** Copies into a file that must not exist. `'reflink'` fails where blocks cannot be shared. */
+  copyFile: (from: string, to: string, how: 'reflink' | 'bytes'): Promise<void> =>
+    run('copy', to, () =>
+      fs.copyFile(
+        from,
+        to,
+        constants.COPYFILE_EXCL | (how === 'reflink' ? constants.COPYFILE_FICLONE_FORCE : 0),
+      ),
+    ),
+}
+
+/** Flags for {@link files.open} that have no letter: do not follow a link, do not block on a FIFO. */
+export const OPEN_REGULAR: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** The value of `action`, or `undefined` if the file it works on is not there. */
+export async function orAbsent<T>(action: Promise<T>): Promise<T | undefined> {
+  try {
+    return await action
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,18 @@
+// Prints `N passed, N failed, N skipped` alone on the last line of a test run.
+export default class ClosingLine {
+  onTestRunEnd(modules, unhandledErrors) {
+    const counts = { passed: 0, failed: 0, skipped: 0 }
+    for (const module of modules) {
+      for (const test of module.children.allTests()) {
+        const { state } = test.result()
+        counts[state === 'passed' || state === 'failed' ? state : 'skipped'] += 1
+      }
+      // A file that failed outside its tests (an import, a hook) counts as one failure.
+      if (!module.ok() && ![...module.children.allTests('failed')].length) counts.failed += 1
+    }
+    counts.failed += unhandledErrors.length
+    process.once('exit', () => {
+      process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+    })
+  }
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+import ClosingLine from './scripts/closing-line.mjs'
+
+export default defineConfig({
+  ssr: { resolve: { conditions: ['source'] } },
+  resolve: { conditions: ['source'] },
+  test: {
+    include: ['packages/*/test/**/*.test.{ts,tsx}', 'apps/*/test/**/*.test.ts'],
+    exclude: ['**/node_modules/**', ...(process.env['LOCI_LONG'] === '1' ? [] : ['**/*.long.test.ts'])],
+    reporters: [process.env['CI'] ? 'dot' : 'default', new ClosingLine()],
+    testTimeout: 30_000,
+  },
+})
