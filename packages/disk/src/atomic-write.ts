@@ -53,7 +53,10 @@ export function temporaryName(path: string): string {
 /** Gives the finished `temporary` the name `path` if it is free, and removes it either way. */
 export async function linkExclusive(temporary: string, path: string): Promise<boolean> {
   try {
-    await files.link(temporary, path)
+    await files.link(temporary, path).catch((error: unknown) => {
+      if (!cannotShare(error)) throw error
+      return takeNameWithoutLink(temporary, path)
+    })
   } catch (error) {
     await removeQuietly(temporary)
     if (fileErrno(error) === 'EEXIST') return false
@@ -61,6 +64,29 @@ export async function linkExclusive(temporary: string, path: string): Promise<bo
   }
   await removeQuietly(temporary)
   return true
+}
+
+/** File systems that cannot link or share blocks, or not between these two places, say so with one of these. */
+const CANNOT_SHARE = new Set([
+  'EXDEV',
+  'EPERM',
+  'EMLINK',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EINVAL',
+  'ENOTTY',
+])
+
+/** Whether a failed link or reflink says that this way is not open here, so that another may be tried. */
+export function cannotShare(error: unknown): boolean {
+  return CANNOT_SHARE.has(fileErrno(error) ?? '')
+}
+
+/** Without hard links the name is taken empty and then replaced: exclusive too, but a crash between leaves it empty. */
+async function takeNameWithoutLink(temporary: string, path: string): Promise<void> {
+  await (await files.open(path, 'wx')).close()
+  await files.rename(temporary, path)
 }
 
 /** Removes scratch. That it stays behind harms nobody, so a failure must not hide what came before it. */

@@ -153,7 +153,7 @@ export const files = {
   readdir: (path: string): Promise<Dirent[]> =>
     run('readdir', path, async () => {
       const entries = await fs.readdir(path, { withFileTypes: true })
-      return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+      return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
     }),
   /** Makes the directory and its parents; resolves to the first one made, `undefined` if all were there. */
   mkdir: (path: string, mode?: number): Promise<string | undefined> =>

@@ -1,1 +1,6 @@
-export {}
+export { faultLoop } from './testing/fault-loop.ts'
+export type { FaultKind } from './testing/fault-loop.ts'
+export { tree } from './testing/tree.ts'
+export type { Tree, TreeFile, TreeSnapshot } from './testing/tree.ts'
+export { setFaultHook } from './file-operations.ts'
+export type { Fault, FaultHook } from './file-operations.ts'

@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { linkExclusive, removeQuietly } from './atomic-write.ts'
+import { LociError } from './error.ts'
+import { files, orAbsent } from './file-operations.ts'
+import { ownerState, parseLeaseOwner, thisOwner, vantageOn } from './lease-owner.ts'
+import type { LeaseOwner, OwnerState } from './lease-owner.ts'
+
+/** The sole right to change something, until released or until the process ends. */
+export interface Lease {
+  readonly path: string
+  /** Gives the lease back. A second call does nothing. */
+  release(): Promise<void>
+}
+
+/**
+ * How it works. The lease on `dir/name` is the highest of the files `dir/.name.lock.<n>`. Each holds its owner
+ * as one line of JSON and appears under its name complete (written elsewhere, then linked, which fails if the
+ * name is taken). To take over, a process proves that the owner of n is dead or has released, creates n+1, and
+ * then looks again: only if n+1 is the highest does it have the lease. Releasing adds a line to the own file.
+ * The highest file is never removed, so n+1 cannot be created twice by two processes that both saw n: the
+ * slower one finds the name taken, or finds a higher one when it looks again.
+ */
+const RELEASED = '{"released":true}\n'
+const POLL_MS = 20
+
+/**
+ * Takes the lease on `path`, whose directory must exist; `path` itself need not. Leases a decidably dead
+ * owner left are taken over at once. A live owner, or one of whom nothing can be said (another container or
+ * host), keeps it: see {@link breakLease}. The same process cannot take it twice.
+ *
+ * @param options.waitMs how long to wait for a live owner to release; default 0
+ * @throws {LociError} LEASE_HELD with `details = { pid, host, since, decidable }`; DISK_FULL, DISK_IO
+ */
+export async function acquireLease(path: string, options: { waitMs?: number } = {}): Promise<Lease> {
+  const deadline = performance.now() + (options.waitMs ?? 0)
+  for (;;) {
+    const attempt = await tryAcquire(path)
+    if ('lease' in attempt) return attempt.lease
+    if (performance.now() >= deadline) throw heldError(path, attempt.owner, attempt.state)
+    await delay(Math.min(POLL_MS, Math.max(1, deadline - performance.now())))
+  }
+}
+
+/**
+ * Releases by hand a lease whose owner cannot be decided from here. The caller knows that it is gone.
+ * Nothing happens if nobody holds it.
+ *
+ * @throws {LociError} LEASE_HELD when the owner decidably lives; DISK_FULL, DISK_IO
+ */
+export async function breakLease(path: string): Promise<void> {
+  const highest = await highestLock(path)
+  if (highest === undefined) return
+  const holder = await holderOf(highest.file)
+  if (holder === undefined) return
+  if (holder.state === 'live') throw heldError(path, holder.owner, 'live')
+  await markReleased(highest.file)
+}
+
+type Attempt = { lease: Lease } | { owner: LeaseOwner | undefined; state: OwnerState }
+
+async function tryAcquire(path: string): Promise<Attempt> {
+  for (;;) {
+    const highest = await highestLock(path)
+    const holder = highest && (await holderOf(highest.file))
+    if (holder && holder.state !== 'dead') return holder
+    const number = (highest?.number ?? 0) + 1
+    if (await createLock(path, number)) {
+      const now = await highestLock(path)
+      if (now?.number === number) {
+        await removeLower(path, number)
+        return { lease: leaseOn(path, lockFile(path, number)) }
+      }
+      await removeQuietly(lockFile(path, number))
+    }
+    // Somebody was faster: look again at who.
+  }
+}
+
+function leaseOn(path: string, file: string): Lease {
+  let released: Promise<void> | undefined
+  return {
+    path,
+    release() {
+      released ??= markReleased(file)
+      return released
+    },
+  }
+}
+
+/** Adds the mark, unless the file has gone together with its directory. */
+async function markReleased(file: string): Promise<void> {
+  const lock = await orAbsent(files.open(file, 'r+'))
+  if (lock === undefined) return
+  try {
+    await lock.writeAll(Buffer.from(RELEASED), Number((await lock.stat()).size))
+  } finally {
+    await lock.close()
+  }
+}
+
+async function createLock(path: string, number: number): Promise<boolean> {
+  const temporary = join(dirname(path), `.${basename(path)}.lock-${randomUUID().slice(0, 8)}.tmp`)
+  try {
+    const file = await files.open(temporary, 'wx', 0o644)
+    try {
+      await file.writeAll(Buffer.from(`${JSON.stringify(await thisOwner())}\n`))
+    } finally {
+      await file.close()
+    }
+    return await linkExclusive(temporary, lockFile(path, number))
+  } catch (error) {
+    await removeQuietly(temporary)
+    throw error
+  }
+}
+
+function lockFile(path: string, number: number): string {
+  return join(dirname(path), `.${basename(path)}.lock.${number}`)
+}
+
+interface Lock {
+  file: string
+  number: number
+}
+
+async function locksOf(path: string): Promise<Lock[]> {
+  const prefix = `.${basename(path)}.lock.`
+  const locks: Lock[] = []
+  for (const { name } of await files.readdir(dirname(path))) {
+    const digits = name.startsWith(prefix) ? name.slice(prefix.length) : ''
+    if (/^[1-9]\d{0,14}$/.test(digits))
+      locks.push({ file: join(dirname(path), name), number: Number(digits) })
+  }
+  return locks.toSorted((a, b) => a.number - b.number)
+}
+
+async function highestLock(path: string): Promise<Lock | undefined> {
+  return (await locksOf(path)).at(-1)
+}
+
+async function removeLower(path: string, number: number): Promise<void> {
+  for (const lock of await locksOf(path)) {
+    if (lock.number < number) await removeQuietly(lock.file)
+  }
+}
+
+/** Who holds the lock in `file`; `undefined` if it was released (or is gone, which a look again will show). */
+async function holderOf(
+  file: string,
+): Promise<{ owner: LeaseOwner | undefined; state: OwnerState } | undefined> {
+  const bytes = await orAbsent(files.readFile(file))
+  if (bytes === undefined) return undefined
+  const text = bytes.toString('utf8')
+  if (text.endsWith(RELEASED)) return undefined
+  const owner = parseLeaseOwner(text.split('\n', 1)[0] ?? '')
+  // A lock whose owner cannot be read is nobody's to rob.
+  if (owner === undefined) return { owner, state: 'undecidable' }
+  return { owner, state: await ownerState(owner, await vantageOn(dirname(file))) }
+}
+
+function heldError(path: string, owner: LeaseOwner | undefined, state: OwnerState): LociError {
+  const decidable = state === 'live'
+  const who = owner ? `process ${owner.pid} on ${owner.host} since ${owner.since}` : 'an unknown process'
+  const what = decidable
+    ? 'end that process or wait for it'
+    : 'if that process is gone for certain, break the lease by hand'
+  return new LociError('LEASE_HELD', `${JSON.stringify(path)} is held by ${who}; ${what}`, {
+    details: { pid: owner?.pid ?? null, host: owner?.host ?? null, since: owner?.since ?? null, decidable },
+  })
+}
