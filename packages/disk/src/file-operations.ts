@@ -134,7 +134,13 @@ export class OpenFile {
   }
 
   close(): Promise<void> {
-    return run('close', this.path, () => this.#handle.close())
+    // An injected fault comes after the real close: a descriptor is gone whatever close(2) reports.
+    return this.#handle.close().then(
+      () => run('close', this.path, async () => undefined),
+      (error: unknown) => {
+        throw diskError(error, 'close', this.path)
+      },
+    )
   }
 }
 

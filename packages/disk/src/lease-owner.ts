@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { dirname } from 'node:path'
 import { files } from './file-operations.ts'
 
 /** Who holds a lease, as recorded in its lock file. `null` where a system has no such thing. */
@@ -8,6 +10,8 @@ export interface LeaseOwner {
   pid: number
   /** Start of the process in clock ticks since boot: tells a process from a later one with the same pid. */
   startTime: string | null
+  /** The thread: worker threads share a pid. Absent in a record of an older writer. */
+  thread: string | null
   host: string
   /** When the lease was taken, ISO 8601. For people only: nothing is decided by it. */
   since: string
@@ -23,6 +27,8 @@ export interface Vantage {
   host: string
   /** Whether the lock file lies on a file system that no other machine can have mounted. */
   localFileSystem: boolean
+  /** Whether this very thread is that owner, and then whether it still holds what it took. */
+  ownLease(owner: LeaseOwner): 'held' | 'given-up' | 'not-ours'
   /** The process with that pid: whether there is one, and its start time where the system tells it. */
   lookAt(pid: number): Promise<{ alive: boolean; startTime: string | null }>
 }
@@ -33,6 +39,8 @@ export interface Vantage {
  * nor any clock plays a part.
  */
 export async function ownerState(owner: LeaseOwner, here: Vantage): Promise<OwnerState> {
+  const own = here.ownLease(owner)
+  if (own !== 'not-ours') return own === 'held' ? 'live' : 'dead'
   const sameBoot = owner.bootId === here.bootId && owner.pidNamespace === here.pidNamespace
   // Without boot ids (no /proc) the host name stands in, which can prove death but never life.
   const comparable = sameBoot && (owner.bootId !== null || owner.host === here.host)
@@ -46,45 +54,77 @@ export async function ownerState(owner: LeaseOwner, here: Vantage): Promise<Owne
   return rebooted && here.localFileSystem ? 'dead' : 'undecidable'
 }
 
-/** Reads one lock file's first line. `undefined` when it is not the record of an owner. */
-export function parseLeaseOwner(line: string): LeaseOwner | undefined {
+/** Reads what a lock file holds. `undefined` when it is not the record of an owner. */
+export function parseLeaseOwner(text: string): LeaseOwner | undefined {
   let value: unknown
   try {
-    value = JSON.parse(line)
+    value = JSON.parse(text)
   } catch {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const { bootId, pidNamespace, pid, startTime, host, since } = value as Record<string, unknown>
+  const {
+    bootId,
+    pidNamespace,
+    pid,
+    startTime,
+    thread = null,
+    host,
+    since,
+  } = value as Record<string, unknown>
   if (!Number.isSafeInteger(pid) || typeof host !== 'string' || typeof since !== 'string') return undefined
-  if (!isTextOrNull(bootId) || !isTextOrNull(pidNamespace) || !isTextOrNull(startTime)) return undefined
-  return { bootId, pidNamespace, pid: Number(pid), startTime, host, since }
+  if (
+    !isTextOrNull(bootId) ||
+    !isTextOrNull(pidNamespace) ||
+    !isTextOrNull(startTime) ||
+    !isTextOrNull(thread)
+  )
+    return undefined
+  return { bootId, pidNamespace, pid: Number(pid), startTime, thread, host, since }
 }
 
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string'
 }
 
-/** This process as an owner. */
+/**
+ * The locks that this thread holds, shared by every copy of this package in it. What this thread owns on disk but
+ * not here it has given up, even if the disk failed before it could say so there.
+ */
+interface OwnLocks {
+  readonly thread: string
+  readonly held: Set<string>
+}
+const OWN_LOCKS = Symbol.for('@loci/disk.own-locks')
+
+export function ownLocks(): OwnLocks {
+  const realm = globalThis as { [OWN_LOCKS]?: OwnLocks }
+  return (realm[OWN_LOCKS] ??= { thread: randomUUID(), held: new Set() })
+}
+
+/** This thread as an owner. */
 export async function thisOwner(): Promise<LeaseOwner> {
   return {
-    bootId: await bootId(),
-    pidNamespace: await pidNamespace(),
+    bootId: await readBootId(),
+    pidNamespace: await readPidNamespace(),
     pid: process.pid,
     startTime: (await lookAt(process.pid)).startTime,
+    thread: ownLocks().thread,
     host: hostname(),
     since: new Date().toISOString(),
   }
 }
 
-/** The view from this process on lock files in `directory`. */
-export async function vantageOn(directory: string): Promise<Vantage> {
-  const { type } = await files.statfs(directory)
+/** The view from this thread on the lock in `file`. */
+export async function vantageOn(file: string): Promise<Vantage> {
+  const { type } = await files.statfs(dirname(file))
+  const { thread, held } = ownLocks()
   return {
-    bootId: await bootId(),
-    pidNamespace: await pidNamespace(),
+    bootId: await readBootId(),
+    pidNamespace: await readPidNamespace(),
     host: hostname(),
     localFileSystem: process.platform === 'linux' && LOCAL_FILE_SYSTEMS.has(type >>> 0),
+    ownLease: (owner) => (owner.thread !== thread ? 'not-ours' : held.has(file) ? 'held' : 'given-up'),
     lookAt,
   }
 }
@@ -97,11 +137,11 @@ const LOCAL_FILE_SYSTEMS = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1, 0xca451a4e,
 ])
 
-function bootId(): Promise<string | null> {
+function readBootId(): Promise<string | null> {
   return procText('/proc/sys/kernel/random/boot_id')
 }
 
-async function pidNamespace(): Promise<string | null> {
+async function readPidNamespace(): Promise<string | null> {
   return files.readlink('/proc/self/ns/pid').catch(() => null)
 }
 

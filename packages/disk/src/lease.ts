@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { linkExclusive, removeQuietly } from './atomic-write.ts'
 import { LociError } from './error.ts'
 import { files, orAbsent } from './file-operations.ts'
-import { ownerState, parseLeaseOwner, thisOwner, vantageOn } from './lease-owner.ts'
+import { ownLocks, ownerState, parseLeaseOwner, thisOwner, vantageOn } from './lease-owner.ts'
 import type { LeaseOwner, OwnerState } from './lease-owner.ts'
 
 /** The sole right to change something, until released or until the process ends. */
 export interface Lease {
   readonly path: string
-  /** Gives the lease back. A second call does nothing. */
+  /** Gives the lease back. A second call does nothing; after a failed one it tries again. */
   release(): Promise<void>
 }
 
@@ -18,11 +18,10 @@ export interface Lease {
  * How it works. The lease on `dir/name` is the highest of the files `dir/.name.lock.<n>`. Each holds its owner
  * as one line of JSON and appears under its name complete (written elsewhere, then linked, which fails if the
  * name is taken). To take over, a process proves that the owner of n is dead or has released, creates n+1, and
- * then looks again: only if n+1 is the highest does it have the lease. Releasing adds a line to the own file.
- * The highest file is never removed, so n+1 cannot be created twice by two processes that both saw n: the
+ * then looks again: only if n+1 is the highest does it have the lease. Releasing empties the own file, which needs
+ * no space on a full disk. The highest file is never removed, so n+1 cannot be created twice by two processes that both saw n: the
  * slower one finds the name taken, or finds a higher one when it looks again.
  */
-const RELEASED = '{"released":true}\n'
 const POLL_MS = 20
 
 /**
@@ -66,35 +65,52 @@ async function tryAcquire(path: string): Promise<Attempt> {
     const holder = highest && (await holderOf(highest.file))
     if (holder && holder.state !== 'dead') return holder
     const number = (highest?.number ?? 0) + 1
-    if (await createLock(path, number)) {
-      const now = await highestLock(path)
-      if (now?.number === number) {
-        await removeLower(path, number)
-        return { lease: leaseOn(path, lockFile(path, number)) }
-      }
-      await removeQuietly(lockFile(path, number))
+    // If somebody was faster, look again at who.
+    if ((await createLock(path, number)) && (await confirm(path, number))) {
+      return { lease: leaseOn(path, lockFile(path, number)) }
     }
-    // Somebody was faster: look again at who.
   }
 }
 
+/** Whether the lock just created is the lease. If it is not, or that cannot be told, it is given up. */
+async function confirm(path: string, number: number): Promise<boolean> {
+  const own = lockFile(path, number)
+  try {
+    const locks = await locksOf(path)
+    if (locks.at(-1)?.number === number) {
+      ownLocks().held.add(own)
+      for (const lock of locks.slice(0, -1)) await removeQuietly(lock.file)
+      return true
+    }
+  } catch (error) {
+    await markReleased(own)
+    throw error
+  }
+  await removeQuietly(own)
+  return false
+}
+
 function leaseOn(path: string, file: string): Lease {
-  let released: Promise<void> | undefined
+  let releasing: Promise<void> | undefined
   return {
     path,
     release() {
-      released ??= markReleased(file)
-      return released
+      ownLocks().held.delete(file)
+      releasing ??= markReleased(file).catch((error: unknown) => {
+        releasing = undefined
+        throw error
+      })
+      return releasing
     },
   }
 }
 
-/** Adds the mark, unless the file has gone together with its directory. */
+/** Empties the lock file, unless it has gone together with its directory. */
 async function markReleased(file: string): Promise<void> {
   const lock = await orAbsent(files.open(file, 'r+'))
   if (lock === undefined) return
   try {
-    await lock.writeAll(Buffer.from(RELEASED), Number((await lock.stat()).size))
+    await lock.truncate(0)
   } finally {
     await lock.close()
   }
@@ -140,24 +156,18 @@ async function highestLock(path: string): Promise<Lock | undefined> {
   return (await locksOf(path)).at(-1)
 }
 
-async function removeLower(path: string, number: number): Promise<void> {
-  for (const lock of await locksOf(path)) {
-    if (lock.number < number) await removeQuietly(lock.file)
-  }
-}
-
 /** Who holds the lock in `file`; `undefined` if it was released (or is gone, which a look again will show). */
 async function holderOf(
   file: string,
 ): Promise<{ owner: LeaseOwner | undefined; state: OwnerState } | undefined> {
   const bytes = await orAbsent(files.readFile(file))
   if (bytes === undefined) return undefined
-  const text = bytes.toString('utf8')
-  if (text.endsWith(RELEASED)) return undefined
-  const owner = parseLeaseOwner(text.split('\n', 1)[0] ?? '')
+  // Zeros are what a power cut can leave of a file written shortly before it.
+  if (bytes.every((byte) => byte === 0)) return undefined
+  const owner = parseLeaseOwner(bytes.toString('utf8'))
   // A lock whose owner cannot be read is nobody's to rob.
   if (owner === undefined) return { owner, state: 'undecidable' }
-  return { owner, state: await ownerState(owner, await vantageOn(dirname(file))) }
+  return { owner, state: await ownerState(owner, await vantageOn(file)) }
 }
 
 function heldError(path: string, owner: LeaseOwner | undefined, state: OwnerState): LociError {

@@ -1,0 +1,25 @@
+import * as disk from '@loci/disk'
+import * as project from '@loci/disk/project'
+import * as testing from '@loci/disk/testing'
+import { expect, test } from 'vitest'
+
+test('the public names', () => {
+  expect(Object.keys(disk).toSorted()).toEqual([
+    'LociError',
+    'OPEN_REGULAR',
+    'OpenFile',
+    'acquireLease',
+    'appendRecords',
+    'breakLease',
+    'cloneFile',
+    'fileErrno',
+    'files',
+    'isAbsent',
+    'isLociError',
+    'orAbsent',
+    'resolveInside',
+    'writeFileAtomic',
+  ])
+  expect(Object.keys(project).toSorted()).toEqual(['projectSlug', 'resolveProjectDir'])
+  expect(Object.keys(testing).toSorted()).toEqual(['faultLoop', 'setFaultHook', 'tree'])
+})
