@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { acquireLease, breakLease, isLociError } from '@loci/disk'
-import { faultLoop, tree } from '@loci/disk/testing'
+import { faultLoop, setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -184,6 +185,20 @@ describe('lock files of others', () => {
     await writeFile(work.path('.log2.lock.9'), 'x')
     await (await acquireLease(work.path('log'))).release()
     expect(await locks()).toEqual(['.log.lock.07', '.log.lock.1', '.log.lock.x'])
+  })
+
+  test('one created between the look and the taking wins: the slower process looks again', async () => {
+    const bootId = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
+    setFaultHook((operation, path) => {
+      if (operation === 'link' && path === work.path('.log.lock.1')) {
+        writeFileSync(work.path('.log.lock.2'), `${JSON.stringify({ ...record, bootId })}\n`)
+      }
+      return undefined
+    })
+    const error = await failure(acquireLease(work.path('log')))
+    setFaultHook(undefined)
+    expect(error).toMatchObject({ code: 'LEASE_HELD', details: { host: 'elsewhere' } })
+    expect(await locks()).toEqual(['.log.lock.2'])
   })
 
   test('breaking a lease that nobody holds does nothing', async () => {
