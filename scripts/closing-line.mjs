@@ -1,5 +1,5 @@
 // Prints `N passed, N failed, N skipped` alone on the last line of a test run.
-export default class ClosingLine {
+export class ClosingLine {
   onTestRunEnd(modules, unhandledErrors) {
     const counts = { passed: 0, failed: 0, skipped: 0 }
     for (const module of modules) {

@@ -30,7 +30,7 @@ const ADVICE: Record<string, string> = {
   EROFS: 'the file system is read-only',
   ENOENT: 'it does not exist',
   EISDIR: 'it is a directory',
-  ENOTDIR: 'a parent of it is not a directory',
+  ENOTDIR: 'it, or a parent of it, is not a directory',
   EEXIST: 'it exists already',
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
   ENFILE: 'too many files are open on this machine',
@@ -167,6 +167,9 @@ export const files = {
   rename: (from: string, to: string): Promise<void> => run('rename', to, () => fs.rename(from, to)),
   link: (from: string, to: string): Promise<void> => run('link', to, () => fs.link(from, to)),
   unlink: (path: string): Promise<void> => run('unlink', path, () => fs.unlink(path)),
+  /** Removes a directory and all in it; nothing there is fine. For Loci's own temporary and side files. */
+  removeTree: (path: string): Promise<void> =>
+    run('remove', path, () => fs.rm(path, { recursive: true, force: true })),
   rmdir: (path: string): Promise<void> => run('rmdir', path, () => fs.rmdir(path)),
   chmod: (path: string, mode: number): Promise<void> => run('chmod', path, () => fs.chmod(path, mode)),
   /** Copies into a file that must not exist. `'reflink'` fails where blocks cannot be shared. */
