@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import { files, fileErrno, LociError, orAbsent, resolveInside } from '@loci/disk'
+import type { Damage } from '@loci/disk'
+import { checkTopicFile, INDEX_FILE, isTopicFile } from './file-name.ts'
+import type { StoredTopic } from './memory.ts'
+
+/** A memory folder and who works in it. */
+export interface Folder {
+  dir: string
+  sessionId: string | undefined
+  messageId: string | undefined
+  clock: () => Date
+  createId: () => string
+}
+
+/** What a folder holds. */
+export interface FolderScan {
+  /** In the order of their names, whatever the order of the directory. */
+  topics: StoredTopic[]
+  damage: Damage[]
+}
+
+/** How many files are read at once: more gain nothing and could use up the file descriptors. */
+const READS_AT_ONCE = 32
+
+/** The bytes of the index; `undefined` if there is none. */
+export function readIndex(dir: string): Promise<Buffer | undefined> {
+  return orAbsent(files.readFile(join(dir, INDEX_FILE)))
+}
+
+/**
+ * The topic file `file`; `undefined` if it is not there.
+ *
+ * @throws {LociError} MEMORY_INVALID, PATH_LINK, DISK_IO
+ */
+export async function readTopic(dir: string, file: string): Promise<StoredTopic | undefined> {
+  checkTopicFile(file)
+  const path = await orAbsent(resolveInside(dir, file))
+  const stats = path === undefined ? undefined : await orAbsent(files.lstat(path))
+  if (path === undefined || stats === undefined) return undefined
+  if (!stats.isFile()) {
+    throw new LociError('MEMORY_INVALID', `${JSON.stringify(path)} is not a file; give another name`, {
+      details: { file },
+    })
+  }
+  const bytes = await orAbsent(files.readFile(path))
+  return bytes && { file, path, bytes, modifiedAtMs: Number(stats.mtimeMs) }
+}
+
+/**
+ * All topic files, those in subfolders too. A subfolder with its own index, such as `team`, is a memory folder
+ * for itself. One file that cannot be read keeps no other from being listed.
+ */
+export async function scanFolder(dir: string): Promise<FolderScan> {
+  const damage: Damage[] = []
+  const found = await findTopics(dir, '', damage)
+  const topics: StoredTopic[] = []
+  for (let start = 0; start < found.length; start += READS_AT_ONCE) {
+    const batch = found.slice(start, start + READS_AT_ONCE).map((file) => readListed(dir, file, damage))
+    for (const topic of await Promise.all(batch)) if (topic) topics.push(topic)
+  }
+  return { topics, damage }
+}
+
+async function findTopics(dir: string, below: string, damage: Damage[]): Promise<string[]> {
+  const entries = (await orAbsent(files.readdir(join(dir, below)))) ?? []
+  if (below !== '' && entries.some(({ name }) => name === INDEX_FILE)) return []
+  const found: string[] = []
+  for (const entry of entries) {
+    const file = below + entry.name
+    const path = join(dir, file)
+    if (entry.isDirectory() && !entry.name.startsWith('.')) {
+      try {
+        found.push(...(await findTopics(dir, `${file}/`, damage)))
+      } catch (error) {
+        damage.push({ kind: 'unreadable', path, message: messageOf(error) })
+      }
+    } else if (isTopicFile(file)) {
+      if (entry.isFile()) found.push(file)
+      else
+        damage.push({ kind: 'not-a-file', path, message: 'A link or special file is not read as a memory' })
+    }
+  }
+  return found
+}
+
+async function readListed(dir: string, file: string, damage: Damage[]): Promise<StoredTopic | undefined> {
+  const path = join(dir, file)
+  try {
+    const stats = await files.lstat(path)
+    return { file, path, bytes: await files.readFile(path), modifiedAtMs: Number(stats.mtimeMs) }
+  } catch (error) {
+    // Removed since the directory was read.
+    if (fileErrno(error) !== 'ENOENT') damage.push({ kind: 'unreadable', path, message: messageOf(error) })
+    return undefined
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

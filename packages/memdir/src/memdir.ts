@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
+import { files, LociError, orAbsent } from '@loci/disk'
+import type { Damage } from '@loci/disk'
+import { applyChanges } from './apply-changes.ts'
+import { INDEX_FILE } from './file-name.ts'
+import { readIndex, readTopic, scanFolder } from './folder.ts'
+import type { Folder } from './folder.ts'
+import { decode, ownHook, parseIndex } from './index-file.ts'
+import type { IndexEntry } from './index-file.ts'
+import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
+import { toMemory } from './memory.ts'
+import type { Memory, MemoryDraft } from './memory.ts'
+import { planApproval, planRejection, propose, readProposals } from './review.ts'
+import type { Proposal } from './review.ts'
+import { checkDraft, planSave } from './save.ts'
+import type { SavePlan } from './save.ts'
+import { searchMemories } from './search.ts'
+import type { SearchHit } from './search.ts'
+import { planRemoval, planRestore, readTrash } from './trash.ts'
+import type { TrashEntry } from './trash.ts'
+import { truncateEntrypointContent } from './truncate.ts'
+import { planRepair, verifyFolder } from './verify.ts'
+
+/** The index of a folder. */
+export interface MemoryIndex {
+  /** As it stands in the file; empty if there is none. */
+  raw: string
+  /** The part that is passed to the model. */
+  content: string
+  /** What the model does not see of it, if anything; see `truncateEntrypointContent`. */
+  warning?: string
+  entries: IndexEntry[]
+}
+
+export interface SaveResult {
+  memory: Memory
+  /** Whether the index line falls into the part of the index that is passed to the model. */
+  visible: boolean
+  /** Whether it waits for review; nothing but the proposal was written then. */
+  proposed: boolean
+}
+
+export interface MemdirOptions {
+  /** The memory folder, as `memoryDirs` names it. Need not exist: the first save makes it. */
+  dir: string
+  /** Recorded with each memory saved, as where it came from. */
+  sessionId?: string | undefined
+  messageId?: string | undefined
+  /** `save` only proposes; a person approves or rejects. */
+  review?: boolean | undefined
+  clock?: (() => Date) | undefined
+  /** Names trash entries and proposals; default: random UUIDs. */
+  createId?: (() => string) | undefined
+  /** How long a change waits for another process; default 10,000 ms. */
+  waitMs?: number | undefined
+}
+
+/**
+ * A memory folder. Changes are made one after another under a lease on the folder, each re-reading what is
+ * there; both steps of a change (topic file and index line) are made, or neither. Reading takes no lease and
+ * changes nothing.
+ */
+export interface Memdir {
+  readonly dir: string
+  index(): Promise<MemoryIndex>
+  /** All memories by file name, those without index line too, and what could not be read. */
+  list(): Promise<{ memories: Memory[]; damage: Damage[] }>
+  /** @throws {LociError} MEMORY_INVALID, PATH_LINK */
+  read(file: string): Promise<Memory | undefined>
+  /**
+   * Saves a memory: the topic file, then its line in the index.
+   *
+   * @param options.ifRevision the revision the existing file must still have; without it `draft.file` must be new
+   * @throws {LociError} MEMORY_CONFLICT with `details.revision`, the current one (`null`: no file), when it is
+   * another, or when another process holds the folder; MEMORY_INVALID, PATH_LINK, DISK_FULL, DISK_IO
+   */
+  save(draft: MemoryDraft, options?: { ifRevision?: string | undefined }): Promise<SaveResult>
+  /**
+   * Takes a memory out of the folder; its bytes and index line go to the trash.
+   *
+   * @throws {LociError} MEMORY_NOT_FOUND, MEMORY_CONFLICT, MEMORY_INVALID, PATH_LINK
+   */
+  remove(file: string, options: { ifRevision: string }): Promise<void>
+  /** What was removed, newest first. Kept until restored: nothing sweeps it. */
+  trash(): Promise<TrashEntry[]>
+  /**
+   * Puts a removed memory back, byte for byte. What has its file name now goes to the trash first.
+   *
+   * @throws {LociError} MEMORY_NOT_FOUND
+   */
+  restore(id: string): Promise<Memory>
+  /** What waits for review, oldest first. */
+  proposals(): Promise<Proposal[]>
+  /**
+   * Saves a proposal as `save` would have.
+   *
+   * @throws {LociError} MEMORY_NOT_FOUND; MEMORY_CONFLICT when the file it replaces has changed since
+   */
+  approve(id: string): Promise<Memory>
+  /** @throws {LociError} MEMORY_NOT_FOUND */
+  reject(id: string): Promise<void>
+  /** Memories that hold at least one of the words, best first. */
+  search(query: string): Promise<SearchHit[]>
+  /** Everything that is not as it should be. Empty: index and topic files agree and all can be read. */
+  verify(): Promise<Damage[]>
+  /**
+   * Makes the index agree with the topic files: adds missing lines, takes out lines of ours whose file is gone
+   * and repeated ones. Lines that people wrote in their own way, and topic files, stay as they are.
+   *
+   * @returns one sentence for each change; with `dryRun` nothing is written
+   */
+  repair(options?: { dryRun?: boolean | undefined }): Promise<{ changes: string[] }>
+  /** Waits for the changes under way. */
+  close(): Promise<void>
+}
+
+/** Opens a memory folder. Reads and makes nothing yet. */
+export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
+  const { review = false, waitMs = LEASE_WAIT_MS } = options
+  if (typeof options.dir !== 'string' || options.dir === '') throw new TypeError('dir must be a path')
+  const dir = resolve(options.dir)
+  const folder: Folder = {
+    dir,
+    sessionId: options.sessionId,
+    messageId: options.messageId,
+    clock: options.clock ?? (() => new Date()),
+    createId: options.createId ?? randomUUID,
+  }
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Calls keep their order, awaited or not. */
+  function change<T>(act: () => Promise<T>, whereAbsent?: () => T): Promise<T> {
+    const next = last.then(async () => {
+      if (whereAbsent === undefined) await files.mkdir(dir)
+      else if ((await orAbsent(files.stat(dir))) === undefined) return whereAbsent()
+      return withIndexLease(dir, INDEX_FILE, waitMs, act)
+    })
+    last = next.catch(() => undefined)
+    return next
+  }
+
+  async function carryOut(plan: SavePlan): Promise<Memory> {
+    await applyChanges(plan.changes)
+    // The time alone is not worth a failure: all is saved.
+    const stored = await readTopic(dir, plan.memory.file).catch(() => undefined)
+    return { ...plan.memory, modifiedAtMs: stored?.modifiedAtMs ?? plan.memory.modifiedAtMs }
+  }
+
+  const memdir: Memdir = {
+    dir,
+    async index() {
+      const raw = decode((await readIndex(dir)) ?? new Uint8Array())
+      const { content, warning } = truncateEntrypointContent(raw)
+      return { raw, content, ...(warning === undefined ? {} : { warning }), entries: parseIndex(raw) }
+    },
+    async list() {
+      const { topics, damage } = await scanFolder(dir)
+      const hooks = await indexedHooks(dir)
+      const read = topics.map((topic) => withHook(toMemory(topic), hooks))
+      return {
+        memories: read.map(({ memory }) => memory),
+        damage: [...damage, ...read.flatMap((one) => one.damage)],
+      }
+    },
+    async read(file) {
+      const stored = await readTopic(dir, file)
+      return stored && withHook(toMemory(stored), await indexedHooks(dir)).memory
+    },
+    async save(draft, { ifRevision } = {}) {
+      checkDraft(draft)
+      return change(async () => {
+        const plan = await planSave(folder, draft, { ifRevision })
+        if (review)
+          return { memory: await propose(folder, draft, ifRevision, plan), visible: false, proposed: true }
+        return { memory: await carryOut(plan), visible: plan.visible, proposed: false }
+      })
+    },
+    remove(file, { ifRevision }) {
+      return change(
+        async () => applyChanges(await planRemoval(folder, file, ifRevision)),
+        () => notFound(file),
+      )
+    },
+    trash: async () => (await readTrash(dir)).entries,
+    restore(id) {
+      return change(
+        async () => carryOut(await planRestore(folder, id)),
+        () => notFound(id),
+      )
+    },
+    proposals: async () => (await readProposals(dir)).proposals,
+    approve(id) {
+      return change(
+        async () => carryOut(await planApproval(folder, id)),
+        () => notFound(id),
+      )
+    },
+    reject(id) {
+      return change(
+        async () => applyChanges(await planRejection(dir, id)),
+        () => notFound(id),
+      )
+    },
+    async search(query) {
+      return searchMemories((await memdir.list()).memories, query)
+    },
+    verify: () => verifyFolder(dir),
+    async repair({ dryRun = false } = {}) {
+      if (dryRun) return { changes: (await planRepair(dir)).sentences }
+      return change(
+        async () => {
+          const { changes, sentences } = await planRepair(dir)
+          await applyChanges(changes)
+          return { changes: sentences }
+        },
+        () => ({ changes: [] }),
+      )
+    },
+    async close() {
+      await last
+    },
+  }
+  return memdir
+}
+
+function notFound(what: string): never {
+  throw new LociError(
+    'MEMORY_NOT_FOUND',
+    `There is no ${JSON.stringify(what)}: the memory folder does not exist`,
+    {
+      details: { what },
+    },
+  )
+}
+
+/** Entries by file. An index that cannot be read is the business of `index` and `verify`, not of a topic. */
+async function indexedHooks(dir: string): Promise<Map<string, IndexEntry>> {
+  const bytes = await readIndex(dir).catch(() => undefined)
+  const entries = parseIndex(decode(bytes ?? new Uint8Array()))
+  return new Map(entries.toReversed().map((entry) => [entry.file, entry]))
+}
+
+function withHook(
+  read: { memory: Memory; damage: Damage[] },
+  entries: ReadonlyMap<string, IndexEntry>,
+): { memory: Memory; damage: Damage[] } {
+  const entry = entries.get(read.memory.file)
+  const hook = entry && ownHook(entry, read.memory.description)
+  return hook === undefined ? read : { ...read, memory: { ...read.memory, hook } }
+}

@@ -1,0 +1,120 @@
+import type { Damage } from '@loci/disk'
+import { z } from 'zod'
+import { applyChanges } from './apply-changes.ts'
+import type { FileChange } from './apply-changes.ts'
+import { readTopic } from './folder.ts'
+import type { Folder } from './folder.ts'
+import { toMemory } from './memory.ts'
+import type { Memory, MemoryDraft } from './memory.ts'
+import { checkDraft, planSave } from './save.ts'
+import type { SavePlan } from './save.ts'
+import { listSideFiles, readSideFile, sideFilePath } from './side-files.ts'
+import { MEMORY_TYPES } from './topic-file.ts'
+
+/** A memory that waits for a person to approve or reject it. */
+export interface Proposal {
+  id: string
+  draft: MemoryDraft
+  /** What is stored now under the draft's file. */
+  replaces?: Memory
+  /** Where it comes from. */
+  sessionId?: string
+  messageId?: string
+}
+
+const PROPOSALS_DIR = '.proposed'
+
+/** As stored in `.proposed/<id>.json`. */
+const PROPOSAL_SHAPE = z.looseObject({
+  draft: z.looseObject({
+    name: z.string(),
+    description: z.string(),
+    type: z.enum(MEMORY_TYPES),
+    body: z.string(),
+    hook: z.string().optional(),
+    file: z.string().optional(),
+  }),
+  ifRevision: z.string().optional(),
+  sessionId: z.string().optional(),
+  messageId: z.string().optional(),
+  proposedAt: z.string(),
+})
+type StoredProposal = z.infer<typeof PROPOSAL_SHAPE>
+
+/** Writes a proposal and nothing else; resolves to the memory it would become. */
+export async function propose(
+  folder: Folder,
+  draft: MemoryDraft,
+  ifRevision: string | undefined,
+  plan: SavePlan,
+): Promise<Memory> {
+  const value: StoredProposal = {
+    draft: { ...toDraft(draft) },
+    ...(ifRevision === undefined ? {} : { ifRevision }),
+    ...(folder.sessionId === undefined ? {} : { sessionId: folder.sessionId }),
+    ...(folder.messageId === undefined ? {} : { messageId: folder.messageId }),
+    proposedAt: folder.clock().toISOString(),
+  }
+  const path = await sideFilePath(folder.dir, PROPOSALS_DIR, folder.createId())
+  await applyChanges([{ path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }])
+  return plan.memory
+}
+
+export async function readProposals(dir: string): Promise<{ proposals: Proposal[]; damage: Damage[] }> {
+  const { items, damage } = await listSideFiles(dir, PROPOSALS_DIR, PROPOSAL_SHAPE)
+  const sorted = items.toSorted((a, b) => (key(a.value, a.id) < key(b.value, b.id) ? -1 : 1))
+  const proposals = await Promise.all(
+    sorted.map(async ({ id, value }) => {
+      const { sessionId, messageId } = value
+      const draft = toDraft(value.draft)
+      // A name that cannot be read now is refused when somebody approves.
+      const stored =
+        draft.file === undefined ? undefined : await readTopic(dir, draft.file).catch(() => undefined)
+      return {
+        id,
+        draft,
+        ...(stored === undefined ? {} : { replaces: toMemory(stored).memory }),
+        ...(sessionId === undefined ? {} : { sessionId }),
+        ...(messageId === undefined ? {} : { messageId }),
+      }
+    }),
+  )
+  return { proposals, damage }
+}
+
+/** The save, with the proposal's own origin, then the proposal's end. A crash between can be approved again. */
+export async function planApproval(folder: Folder, id: string): Promise<SavePlan> {
+  const { value, path, bytes } = await readSideFile(folder.dir, PROPOSALS_DIR, id, PROPOSAL_SHAPE)
+  const draft = toDraft(value.draft)
+  checkDraft(draft)
+  const origin = { ...folder, sessionId: value.sessionId, messageId: value.messageId }
+  const plan = await planSave(origin, draft, { ifRevision: value.ifRevision, resumed: true })
+  return { ...plan, changes: [...plan.changes, { path, before: bytes, after: undefined }] }
+}
+
+export async function planRejection(dir: string, id: string): Promise<FileChange[]> {
+  const { path, bytes } = await readSideFile(dir, PROPOSALS_DIR, id, PROPOSAL_SHAPE)
+  return [{ path, before: bytes, after: undefined }]
+}
+
+function toDraft({
+  name,
+  description,
+  type,
+  body,
+  hook,
+  file,
+}: MemoryDraft | StoredProposal['draft']): MemoryDraft {
+  return {
+    name,
+    description,
+    type,
+    body,
+    ...(hook === undefined ? {} : { hook }),
+    ...(file === undefined ? {} : { file }),
+  }
+}
+
+function key({ proposedAt }: StoredProposal, id: string): string {
+  return `${proposedAt} ${id}`
+}

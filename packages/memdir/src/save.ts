@@ -1,0 +1,188 @@
+import { isUtf8 } from 'node:buffer'
+import { join } from 'node:path'
+import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
+import type { FileChange } from './apply-changes.ts'
+import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
+import { readIndex, readTopic, scanFolder } from './folder.ts'
+import type { Folder } from './folder.ts'
+import { appendIndexLine, decode, formatIndexLine, parseIndex, setIndexLine } from './index-file.ts'
+import { revisionOf, toMemory } from './memory.ts'
+import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
+import { formatTopic, MEMORY_TYPES } from './topic-file.ts'
+import { cleanLines, truncateEntrypointContent } from './truncate.ts'
+
+/** What a save would write, and what would be there then. */
+export interface SavePlan {
+  changes: FileChange[]
+  memory: Memory
+  visible: boolean
+}
+
+interface SaveOptions {
+  ifRevision: string | undefined
+  /** A save that may have been made already, by a run that did not get to its end. */
+  resumed?: boolean
+}
+
+/**
+ * @throws {TypeError} a field has the wrong type
+ * @throws {LociError} MEMORY_INVALID when the type is none of the four, the name is blank or the file cannot be
+ * a topic file
+ */
+export function checkDraft(draft: MemoryDraft): void {
+  for (const field of ['name', 'description', 'type', 'body'] as const) {
+    if (typeof draft[field] !== 'string') throw new TypeError(`${field} must be a string`)
+  }
+  if (draft.hook !== undefined && typeof draft.hook !== 'string') throw new TypeError('hook must be a string')
+  if (!MEMORY_TYPES.includes(draft.type)) {
+    throw new LociError(
+      'MEMORY_INVALID',
+      `${JSON.stringify(draft.type)} is no type of memory: use ${MEMORY_TYPES.join(', ')}`,
+      { details: { type: draft.type } },
+    )
+  }
+  if (draft.name.trim() === '')
+    throw new LociError('MEMORY_INVALID', 'A memory needs a name that is not blank')
+  if (draft.file !== undefined) checkTopicFile(draft.file)
+}
+
+/** Computes both steps of a save from what is on disk now. Call it under the lease. */
+export async function planSave(folder: Folder, draft: MemoryDraft, options: SaveOptions): Promise<SavePlan> {
+  const { dir } = folder
+  const target = await chooseTarget(folder, draft, options)
+  const previous = target.stored?.bytes
+  const bytes = Buffer.from(topicText(folder, draft, previous))
+  const line = formatIndexLine(draft.name, target.file, draft.hook ?? draft.description)
+  const index = await planIndexLine(dir, target.file, line)
+  const stored = { ...target, bytes, modifiedAtMs: folder.clock().getTime() }
+  return {
+    changes: [{ path: target.path, before: previous, after: bytes }, index],
+    memory: toMemory(stored, draft.hook).memory,
+    visible: isVisible(index.after, target.file),
+  }
+}
+
+/** The index with `line` standing for `file`. */
+export async function planIndexLine(
+  dir: string,
+  file: string,
+  line: string,
+): Promise<FileChange & { after: Uint8Array }> {
+  const before = await readIndex(dir)
+  const after = setIndexLine(before ?? (await indexOf(dir, file)), file, line)
+  return { path: await resolveInside(dir, INDEX_FILE), before, after }
+}
+
+interface Target {
+  file: string
+  path: string
+  stored: StoredTopic | undefined
+}
+
+async function chooseTarget(folder: Folder, draft: MemoryDraft, options: SaveOptions): Promise<Target> {
+  const file = draft.file ?? (await freeFile(folder, draft, options))
+  const stored = await readTopic(folder.dir, file)
+  const target = { file, path: await resolveInside(folder.dir, file), stored }
+  await refuseOtherFolder(folder.dir, file)
+  if (stored !== undefined && options.resumed && isAlready(folder, draft, stored.bytes)) return target
+  if (draft.file === undefined && options.ifRevision !== undefined) {
+    throw new LociError('MEMORY_INVALID', 'ifRevision is for an existing memory: give its file too')
+  }
+  if (stored !== undefined || options.ifRevision !== undefined)
+    checkRevision(file, stored, options.ifRevision)
+  if (stored !== undefined && !isUtf8(stored.bytes)) {
+    throw new LociError(
+      'MEMORY_INVALID',
+      `${JSON.stringify(file)} is not UTF-8; convert it before changing it`,
+      {
+        details: { file },
+      },
+    )
+  }
+  return target
+}
+
+/**
+ * @throws {LociError} MEMORY_CONFLICT, with `details.revision`, when the file has another revision
+ */
+export function checkRevision(
+  file: string,
+  stored: StoredTopic | undefined,
+  ifRevision: string | undefined,
+): void {
+  const revision = stored === undefined ? null : revisionOf(stored.bytes)
+  if (revision === ifRevision) return
+  const what =
+    revision === null
+      ? 'is not there any more: save it without ifRevision to make it anew'
+      : ifRevision === undefined
+        ? 'exists: read it and give its revision as ifRevision to replace it, or choose another file'
+        : 'was changed since it was read: read it again and decide anew'
+  throw new LociError('MEMORY_CONFLICT', `${JSON.stringify(file)} ${what}`, { details: { file, revision } })
+}
+
+/** The default name, past what has it. Compared without case, because some file systems do. */
+async function freeFile(folder: Folder, draft: MemoryDraft, options: SaveOptions): Promise<string> {
+  const entries = (await orAbsent(files.readdir(folder.dir))) ?? []
+  const taken = new Set(entries.map(({ name }) => foldCase(name)))
+  if (options.resumed) {
+    for (const name of await sameTopics(folder, draft)) taken.delete(foldCase(name))
+  }
+  return defaultTopicFile(draft.type, draft.name, (file) => taken.has(foldCase(file)))
+}
+
+async function sameTopics(folder: Folder, draft: MemoryDraft): Promise<string[]> {
+  const { topics } = await scanFolder(folder.dir)
+  return topics.filter(({ bytes }) => isAlready(folder, draft, bytes)).map(({ file }) => file)
+}
+
+function foldCase(name: string): string {
+  return name.normalize('NFC').toLowerCase()
+}
+
+function isAlready(folder: Folder, draft: MemoryDraft, bytes: Buffer): boolean {
+  return isUtf8(bytes) && topicText(folder, draft, bytes) === decode(bytes)
+}
+
+function topicText(folder: Folder, draft: MemoryDraft, previous: Buffer | undefined): string {
+  const { name, description, type, body } = draft
+  const origin = { originSessionId: folder.sessionId, originMessageId: folder.messageId }
+  return formatTopic({ name, description, type, body, ...origin }, previous && decode(previous))
+}
+
+/** A subfolder with an index, such as `team`, is a memory folder for itself: what is saved there is not ours. */
+async function refuseOtherFolder(dir: string, file: string): Promise<void> {
+  const segments = file.split('/').slice(0, -1)
+  for (let depth = 1; depth <= segments.length; depth += 1) {
+    const below = segments.slice(0, depth).join('/')
+    if ((await orAbsent(files.lstat(join(dir, below, INDEX_FILE)))) === undefined) continue
+    throw new LociError(
+      'MEMORY_INVALID',
+      `${JSON.stringify(below)} is a memory folder for itself: open it to save ${JSON.stringify(file)}`,
+      { details: { file } },
+    )
+  }
+}
+
+/** The first index of a folder: lists the topics it has, since others read an index as complete. */
+async function indexOf(dir: string, except: string): Promise<Buffer> {
+  const { topics } = await scanFolder(dir)
+  return topics
+    .filter(({ file }) => file !== except)
+    .reduce<Buffer>((index, stored) => appendIndexLine(index, indexLineOf(stored)), Buffer.alloc(0))
+}
+
+/** The index line for a topic file that has none. */
+export function indexLineOf(stored: StoredTopic): string {
+  const { name, file, description } = toMemory(stored).memory
+  return formatIndexLine(name, file, description)
+}
+
+/** Whether the line for `file` is in the part of the index that is passed to the model, and whole. */
+export function isVisible(index: Uint8Array, file: string): boolean {
+  const raw = decode(index)
+  const entry = parseIndex(raw).find((candidate) => candidate.file === file)
+  const shown = truncateEntrypointContent(raw).content.split('\n')
+  const position = cleanLines(raw).findIndex(({ line }) => line === entry?.line)
+  return position !== -1 && shown[position] === cleanLines(raw)[position]?.text
+}

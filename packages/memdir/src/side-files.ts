@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
+import type { Damage } from '@loci/disk'
+import type { z } from 'zod'
+import { messageOf } from './folder.ts'
+
+/** A JSON file in a dot folder of a memory folder: people's data beside the topics, never swept. */
+export interface SideFile<T> {
+  id: string
+  path: string
+  bytes: Buffer
+  value: T
+}
+
+/** All files of one kind, by id; what cannot be read comes as damage and stays as it is. */
+export async function listSideFiles<T>(
+  dir: string,
+  kind: string,
+  shape: z.ZodType<T>,
+): Promise<{ items: SideFile<T>[]; damage: Damage[] }> {
+  const items: SideFile<T>[] = []
+  const damage: Damage[] = []
+  for (const { name } of (await orAbsent(files.readdir(join(dir, kind)))) ?? []) {
+    if (name.startsWith('.') || !name.endsWith('.json')) continue
+    try {
+      items.push(await readSideFile(dir, kind, name.slice(0, -'.json'.length), shape))
+    } catch (error) {
+      damage.push({ kind: 'unreadable', path: join(dir, kind, name), message: messageOf(error) })
+    }
+  }
+  return { items, damage }
+}
+
+/** @throws {LociError} MEMORY_NOT_FOUND when there is none, MEMORY_INVALID when it is not what it should be */
+export async function readSideFile<T>(
+  dir: string,
+  kind: string,
+  id: string,
+  shape: z.ZodType<T>,
+): Promise<SideFile<T>> {
+  const path = await sideFilePath(dir, kind, id)
+  const bytes = await orAbsent(files.readFile(path))
+  if (bytes === undefined) throw notFound(kind, id)
+  let json: unknown
+  try {
+    json = JSON.parse(bytes.toString('utf8'))
+  } catch (error) {
+    throw invalid(path, messageOf(error), error)
+  }
+  const parsed = shape.safeParse(json)
+  if (!parsed.success) throw invalid(path, parsed.error.issues[0]?.message ?? 'not as expected', parsed.error)
+  return { id, path, bytes, value: parsed.data }
+}
+
+/** @throws {LociError} MEMORY_NOT_FOUND when `id` cannot be the name of one; PATH_LINK */
+export async function sideFilePath(dir: string, kind: string, id: string): Promise<string> {
+  if (!/^[\w-]+(?:\.[\w-]+)*$/.test(id)) throw notFound(kind, id)
+  return resolveInside(dir, `${kind}/${id}.json`)
+}
+
+function notFound(kind: string, id: string): LociError {
+  const [what, list] = kind === '.trash' ? ['trash entry', 'trash'] : ['proposal', 'proposals']
+  return new LociError(
+    'MEMORY_NOT_FOUND',
+    `There is no ${what} ${JSON.stringify(id)}: ${list} shows which there are`,
+    {
+      details: { id },
+    },
+  )
+}
+
+function invalid(path: string, why: string, cause: unknown): LociError {
+  return new LociError(
+    'MEMORY_INVALID',
+    `${JSON.stringify(path)} cannot be read (${why}); mend or remove it by hand`,
+    {
+      details: { path },
+      cause,
+    },
+  )
+}
