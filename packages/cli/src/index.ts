@@ -1,1 +1,2 @@
-export {}
+export { runCli } from './run-cli.ts'
+export type { CliWorld } from './run-cli.ts'

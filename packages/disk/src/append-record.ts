@@ -7,6 +7,7 @@ const NEWLINE = 0x0a
  * One write call; a short write is completed. A file that does not end in `\n`, as a crash leaves it,
  * gets one first in the same call, so that a torn line never swallows the record after it.
  * Several processes may append to one file: a write in append mode lands after all bytes written before it.
+ * Blank lines can then stand between records (a writer that looks during another's write takes it for torn).
  *
  * What survives a crash: every record whose call resolved (handed to the operating system; flush with
  * `file.datasync()` for a power cut), and of the one being written a beginning at most.

@@ -1,0 +1,143 @@
+import type { CommandShape, OptionName, Options } from './arguments.ts'
+import type { ConfigHome } from './config-home.ts'
+
+/** What a command is given: everything from outside, so that only `bin.ts` touches the process. */
+export interface CommandContext {
+  home: ConfigHome
+  /** Absolute. */
+  cwd: string
+  env: Readonly<Record<string, string | undefined>>
+  options: Options
+  /** The words after the command's own. */
+  parameters: readonly string[]
+  /** All of standard input. */
+  readInput: () => Promise<string>
+  /** Shows a line now, for commands that take their time. */
+  say: (line: string) => void
+}
+
+/** What a command answers. */
+export interface CommandResult {
+  /** The package's return value, printed unchanged with `--json`. */
+  value: unknown
+  /** The same for people. */
+  text: string
+  /** 3 when the value lists damage, a conflict or a pending rewind; default 0. */
+  exitCode?: 0 | 3
+}
+
+export type RunCommand = (context: CommandContext) => Promise<CommandResult>
+
+/** One entry of the table: how it is called, what it does, and where it is, loaded only when it is run. */
+export interface Command extends CommandShape {
+  summary: string
+  load: () => Promise<RunCommand>
+}
+
+const SESSION: readonly OptionName[] = ['session']
+const SCOPE: readonly OptionName[] = ['scope']
+
+export const commands: Readonly<Record<string, Command>> = {
+  'sessions list': {
+    summary: 'conversations of this directory, newest first',
+    options: ['all', 'limit', 'archived'],
+    parameters: [],
+    load: async () => (await import('./commands/sessions.ts')).listCommand,
+  },
+  'sessions show': {
+    summary: 'one conversation',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).showCommand,
+  },
+  'sessions tips': {
+    summary: 'every branch end of a conversation',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).tipsCommand,
+  },
+  'sessions rewind': {
+    summary: 'go back: before a prompt, or after any other message',
+    options: [],
+    parameters: ['SID', 'ID'],
+    load: async () => (await import('./commands/sessions.ts')).rewindCommand,
+  },
+  'sessions fork': {
+    summary: 'copy a conversation into a new one, with its file history',
+    options: ['up-to', 'title'],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).forkCommand,
+  },
+  'sessions unlock': {
+    summary: 'release a session whose owner is gone but cannot be judged from here',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).unlockCommand,
+  },
+  'history list': {
+    summary: 'snapshots of the files a session edited, oldest first',
+    options: SESSION,
+    parameters: [],
+    load: async () => (await import('./commands/history.ts')).listCommand,
+  },
+  'history diff': {
+    summary: 'what changed between two points, or since one',
+    options: SESSION,
+    parameters: ['[FROM]', '[TO]'],
+    load: async () => (await import('./commands/history.ts')).diffCommand,
+  },
+  'history rewind': {
+    summary: 'put the files back; --dry-run shows what would happen',
+    options: ['session', 'dry-run', 'on-conflict'],
+    parameters: ['ID'],
+    load: async () => (await import('./commands/history.ts')).rewindCommand,
+  },
+  'history undo': {
+    summary: 'take the last rewind back; again: redo it',
+    options: SESSION,
+    parameters: [],
+    load: async () => (await import('./commands/history.ts')).undoCommand,
+  },
+  'history resolve': {
+    summary: 'finish or undo a rewind that was interrupted',
+    options: SESSION,
+    parameters: ['finish|undo'],
+    load: async () => (await import('./commands/history.ts')).resolveCommand,
+  },
+  'memory status': {
+    summary: 'whether memory is on, by which rule, where it is, how full its index is',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory.ts')).statusCommand,
+  },
+  'memory index': {
+    summary: 'the index, as the prompt carries it',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory.ts')).indexCommand,
+  },
+  'memory list': {
+    summary: 'all memories',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory.ts')).listCommand,
+  },
+  'memory show': {
+    summary: 'one memory',
+    options: SCOPE,
+    parameters: ['FILE'],
+    load: async () => (await import('./commands/memory.ts')).showCommand,
+  },
+  'memory save': {
+    summary: 'save a memory; its draft as JSON on standard input',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory.ts')).saveCommand,
+  },
+  tour: {
+    summary: 'see all of it at work, in a temporary directory',
+    options: [],
+    parameters: [],
+    load: async () => (await import('./tour.ts')).tourCommand,
+  },
+}

@@ -1,0 +1,129 @@
+import { LociError } from '@loci/disk'
+import type { FileChange, FileHistory, RewindPlan, RewindResult } from '@loci/file-history'
+import { UsageError, parseChoice } from '../arguments.ts'
+import type { CommandContext, CommandResult } from '../commands.ts'
+import { findSessionOrNewest, withHistory, withSession } from '../compose.ts'
+import type { SessionPlace } from '../compose.ts'
+import { filesTarget } from '../rewind-door.ts'
+import { lines, parameter } from './text.ts'
+
+export async function listCommand(context: CommandContext): Promise<CommandResult> {
+  const value = await readHistory(context, (history) => Promise.resolve(history.snapshots()))
+  const text = value.map(
+    ({ messageId, timestamp, trackedFileBackups }) =>
+      `${messageId}  ${timestamp}  ${Object.keys(trackedFileBackups).length} files`,
+  )
+  return { value, text: lines(text.length === 0 ? ['no snapshots'] : text) }
+}
+
+export async function diffCommand(context: CommandContext): Promise<CommandResult> {
+  const [from, to] = context.parameters
+  const place = await placeOf(context)
+  const toId = to === undefined ? undefined : await snapshotOf(place, to)
+  const value = await withHistory(context.home, place, 'read', async (history) => {
+    const fromId = from === undefined ? history.snapshots().at(-1)?.messageId : await snapshotOf(place, from)
+    // `null` stands for the disk as it is, and that does not differ from itself.
+    if (fromId === undefined || fromId === null) return []
+    return history.diff(fromId, ...(toId === undefined || toId === null ? [] : [toId]))
+  })
+  return { value, text: lines(value.length === 0 ? ['no changes'] : value.map(changeLine)) }
+}
+
+export async function rewindCommand(context: CommandContext): Promise<CommandResult> {
+  const onConflict = parseChoice('on-conflict', context.options['on-conflict'], ['stop', 'skip', 'overwrite'])
+  const place = await placeOf(context)
+  const id = parameter(context, 0)
+  const messageId = await snapshotOf(place, id)
+  if (context.options['dry-run'] === true) {
+    if (messageId === null) return planResult({ messageId: id, changes: [], conflicts: [], skipped: [] })
+    return planResult(
+      await withHistory(context.home, place, 'read', (history) => history.planRewind(messageId)),
+    )
+  }
+  await context.home.claim()
+  if (messageId === null) return rewindResult(nothingToRewind(id))
+  return rewindResult(
+    await withHistory(context.home, place, 'write', (history) => history.rewind(messageId, { onConflict })),
+  )
+}
+
+export async function undoCommand(context: CommandContext): Promise<CommandResult> {
+  return rewindResult(await changeHistory(context, (history) => history.undoRewind()))
+}
+
+export async function resolveCommand(context: CommandContext): Promise<CommandResult> {
+  const how = parameter(context, 0)
+  if (how !== 'finish' && how !== 'undo')
+    throw new UsageError(`history resolve takes finish or undo, not ${JSON.stringify(how)}`)
+  return rewindResult(await changeHistory(context, (history) => history.resolveRewind(how)))
+}
+
+function placeOf({ home, cwd, options }: CommandContext): Promise<SessionPlace> {
+  return findSessionOrNewest(home, cwd, options.session)
+}
+
+async function readHistory<T>(
+  context: CommandContext,
+  work: (history: FileHistory) => Promise<T>,
+): Promise<T> {
+  return withHistory(context.home, await placeOf(context), 'read', work)
+}
+
+async function changeHistory<T>(
+  context: CommandContext,
+  work: (history: FileHistory) => Promise<T>,
+): Promise<T> {
+  const place = await placeOf(context)
+  await context.home.claim()
+  return withHistory(context.home, place, 'write', work)
+}
+
+function snapshotOf(place: SessionPlace, id: string): Promise<string | null> {
+  if (id === '') throw new LociError('SNAPSHOT_NOT_FOUND', 'An id is needed; loci history list shows them')
+  return withSession(place, 'read', (session) => filesTarget(session, id))
+}
+
+/** After an entry that no prompt followed the files are as they are. */
+function nothingToRewind(messageId: string): RewindResult {
+  return { messageId, restored: [], deleted: [], unchanged: [], skipped: [], conflicts: [], undoable: false }
+}
+
+function planResult(value: RewindPlan): CommandResult {
+  return {
+    value,
+    text: lines(
+      value.changes.length + value.conflicts.length + value.skipped.length === 0
+        ? ['nothing would change']
+        : [
+            ...value.changes.map(changeLine),
+            ...reasonLines('conflict', value.conflicts),
+            ...reasonLines('skipped', value.skipped),
+          ],
+    ),
+    exitCode: value.conflicts.length + value.skipped.length > 0 ? 3 : 0,
+  }
+}
+
+function rewindResult(value: RewindResult): CommandResult {
+  const done = [
+    ...value.restored.map((path) => `restored ${path}`),
+    ...value.deleted.map((path) => `deleted ${path}`),
+    ...reasonLines('conflict', value.conflicts),
+    ...reasonLines('skipped', value.skipped),
+  ]
+  const undo = value.undoable ? ['loci history undo takes this back'] : []
+  return {
+    value,
+    text: lines(done.length === 0 ? ['nothing to change'] : [...done, ...undo]),
+    exitCode: value.conflicts.length + value.skipped.length > 0 ? 3 : 0,
+  }
+}
+
+function changeLine(change: FileChange): string {
+  const count = change.binary ? 'binary' : `+${change.insertions} -${change.deletions}`
+  return `${change.kind}  ${change.path}  ${count}`
+}
+
+function reasonLines(word: string, all: readonly { path: string; reason: string }[]): string[] {
+  return all.map(({ path, reason }) => `${word} ${path}: ${reason}`)
+}

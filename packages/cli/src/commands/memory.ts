@@ -1,0 +1,139 @@
+import { LociError } from '@loci/disk'
+import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent } from '@loci/memdir'
+import type { MemoryDraft } from '@loci/memdir'
+import { z } from 'zod'
+import { parseChoice } from '../arguments.ts'
+import type { CommandContext, CommandResult } from '../commands.ts'
+import { findMemory, withMemory } from '../compose.ts'
+import type { MemoryPlace } from '../compose.ts'
+import { damageLines, lines, parameter } from './text.ts'
+
+const draftSchema = z.strictObject({
+  name: z.string(),
+  description: z.string(),
+  type: z.enum(['user', 'feedback', 'project', 'reference']),
+  body: z.string(),
+  hook: z.string().optional(),
+  file: z.string().optional(),
+  ifRevision: z.string().optional(),
+})
+
+export async function statusCommand(context: CommandContext): Promise<CommandResult> {
+  const { enabled, rule, dirs } = await placeOf(context)
+  const dir = dirs[scopeOf(context)]
+  const { raw, proposals } = await withMemory(dir, async (memory) => ({
+    raw: (await memory.index()).raw,
+    proposals: (await memory.proposals()).length,
+  }))
+  const { lineCount, byteCount } = truncateEntrypointContent(raw)
+  const index = {
+    lines: lineCount,
+    bytes: byteCount,
+    lineLimit: MAX_ENTRYPOINT_LINES,
+    byteLimit: MAX_ENTRYPOINT_BYTES,
+  }
+  return {
+    value: { enabled, rule, dirs, index, proposals },
+    text: lines([
+      `memory is ${enabled ? 'on' : 'off'}: ${rule}`,
+      `project: ${dirs.project}`,
+      `user: ${dirs.user}`,
+      `index: ${index.lines} of ${index.lineLimit} lines, ${index.bytes} of ${index.byteLimit} bytes`,
+      `proposals: ${proposals}`,
+    ]),
+  }
+}
+
+export async function indexCommand(context: CommandContext): Promise<CommandResult> {
+  const value = await readMemory(context, (memory) => memory.index())
+  return {
+    value,
+    text: lines(
+      [value.content, ...(value.warning === undefined ? [] : [value.warning])].filter((part) => part !== ''),
+    ),
+  }
+}
+
+export async function listCommand(context: CommandContext): Promise<CommandResult> {
+  const value = await readMemory(context, (memory) => memory.list())
+  const text = value.memories.map(({ file, type, description }) => `${file}  ${type}  ${description}`)
+  return {
+    value,
+    text: lines([...(text.length === 0 ? ['no memories'] : text), ...damageLines(value.damage)]),
+    exitCode: value.damage.length > 0 ? 3 : 0,
+  }
+}
+
+export async function showCommand(context: CommandContext): Promise<CommandResult> {
+  const file = parameter(context, 0)
+  const value = await readMemory(context, (memory) => memory.read(file))
+  if (value === undefined) {
+    throw new LociError(
+      'MEMORY_NOT_FOUND',
+      `There is no memory ${JSON.stringify(file)}; loci memory list shows them`,
+      {
+        details: { file },
+      },
+    )
+  }
+  return {
+    value,
+    text: lines([`${value.name} (${value.type}): ${value.description}`, '', value.body.trimEnd()]),
+  }
+}
+
+export async function saveCommand(context: CommandContext): Promise<CommandResult> {
+  const { enabled, rule } = await placeOf(context)
+  if (!enabled)
+    throw new LociError('MEMORY_DISABLED', `Memory is off: ${rule}; nothing was saved`, { details: { rule } })
+  const { ifRevision, ...draft } = parseDraft(await context.readInput())
+  const scope = scopeOf(context)
+  await context.home.claim()
+  const { dirs } = await placeOf(context, { create: scope === 'project' })
+  const value = await withMemory(dirs[scope], (memory) =>
+    memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
+  )
+  const seen = value.visible ? '' : '; its line is beyond what the prompt carries of the index'
+  return { value, text: lines([`saved ${value.memory.file}${seen}`]) }
+}
+
+function parseDraft(text: string): MemoryDraft & { ifRevision?: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new LociError('MEMORY_INVALID', 'The draft on standard input is not valid JSON', { cause })
+  }
+  const result = draftSchema.safeParse(value)
+  if (!result.success) {
+    const issue = result.error.issues[0]
+    const where = issue?.path.join('.') || 'the draft'
+    throw new LociError('MEMORY_INVALID', `The draft is wrong at ${where}: ${issue?.message ?? ''}`, {
+      cause: result.error,
+    })
+  }
+  const { hook, file, ifRevision, ...draft } = result.data
+  return {
+    ...draft,
+    ...(hook === undefined ? {} : { hook }),
+    ...(file === undefined ? {} : { file }),
+    ...(ifRevision === undefined ? {} : { ifRevision }),
+  }
+}
+
+function scopeOf(context: CommandContext): 'project' | 'user' {
+  return parseChoice('scope', context.options.scope, ['project', 'user'])
+}
+
+function placeOf(
+  { home, cwd, env, options }: CommandContext,
+  { create = false }: { create?: boolean } = {},
+): Promise<MemoryPlace> {
+  return findMemory({ home, cwd, env, bare: options.bare === true, create })
+}
+
+async function readMemory<T>(context: CommandContext, work: Parameters<typeof withMemory<T>>[1]): Promise<T> {
+  const scope = scopeOf(context)
+  const { dirs } = await placeOf(context)
+  return withMemory(dirs[scope], work)
+}
