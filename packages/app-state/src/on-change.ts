@@ -26,13 +26,12 @@ const isField = (name: string): name is keyof AppState => Object.hasOwn(getDefau
  */
 export function onChangeAppState(
   effects: AppStateEffects,
-  options: { onEffectError?: (error: unknown) => void } = {},
+  options: { onEffectError?: ((error: unknown) => void) | undefined } = {},
 ): (change: AppStateChange) => void {
   // A store of changes gives the effects all that listeners are promised.
-  const changes = createStore<AppStateChange | undefined>(
-    undefined,
-    options.onEffectError && { onListenerError: options.onEffectError },
-  )
+  const changes = createStore<AppStateChange | undefined>(undefined, {
+    onListenerError: options.onEffectError,
+  })
   for (const name of Object.keys(effects)) {
     if (!isField(name)) throw new TypeError(`onChangeAppState: the state has no field '${name}'`)
     runOnChange(name, effects[name])

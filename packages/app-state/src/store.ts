@@ -4,13 +4,13 @@ export interface StoreOptions<T> {
    * The one place for side effects: hears of every change before any listener does. Isolated like a listener:
    * what it throws keeps no listener from hearing and goes the same way as theirs.
    */
-  onChange?: (change: { state: T; previous: T }) => void
+  onChange?: ((change: { state: T; previous: T }) => void) | undefined
   /**
    * Gets what `onChange` and the listeners throw, at once, and the reasons of promises of theirs that reject.
    * If it throws in turn, that is thrown from the outermost `setState`, as an error of a listener would be
    * without it; after a rejection there is no such call any more, and `console.error` gets it.
    */
-  onListenerError?: (error: unknown) => void
+  onListenerError?: ((error: unknown) => void) | undefined
 }
 
 /** One value, one way to replace it, and those who hear of it. The functions work without the object, too. */
@@ -68,7 +68,7 @@ export function createStore<T>(
     onListenerError = (error) => {
       throw error
     },
-  }: StoreOptions<T> = {},
+  }: StoreOptions<NoInfer<T>> = {},
 ): Store<T> {
   // A Set can be walked while it changes: what is deleted is skipped, what is added comes last.
   const subscriptions = new Set<Subscription<T>>(

@@ -30,7 +30,7 @@ const rejecting =
   (argument) =>
     Promise.reject(new Error(reason(argument)))
 
-const thenable = (then: unknown): object => Object.fromEntries([['then', then]])
+const holding = (name: string, value: unknown): object => ({ [name]: value })
 
 const silentConsole = () => vi.spyOn(console, 'error').mockImplementation(() => undefined)
 
@@ -239,7 +239,9 @@ describe('a listener that returns a promise which rejects', () => {
   test('the same holds for promises that are not the engine’s own', async () => {
     const consoleError = silentConsole()
     const store = createStore(0)
-    store.subscribe(returning(thenable((_: unknown, reject: (reason: unknown) => void) => reject('foreign'))))
+    store.subscribe(
+      returning(holding('then', (_: unknown, reject: (reason: unknown) => void) => reject('foreign'))),
+    )
     store.setState(() => 1)
     await settled()
     expect(consoleError.mock.calls).toEqual([['foreign']])
@@ -257,7 +259,7 @@ describe('a listener that returns a promise which rejects', () => {
   test('other results of a listener mean nothing', async () => {
     const consoleError = silentConsole()
     const store = createStore(0)
-    for (const result of [null, 0, 'text', [], thenable('no function'), () => 1])
+    for (const result of [null, 0, 'text', [], holding('then', 'no function'), () => 1])
       store.subscribe(returning(result))
     expect(await unhandledDuring(() => store.setState(() => 1))).toEqual([])
     expect(consoleError).not.toHaveBeenCalled()
