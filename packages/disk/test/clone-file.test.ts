@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { cloneFile, fileErrno, files } from '@loci/disk'
 import { faultLoop, setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
@@ -61,6 +62,17 @@ test.each([{ link: true }, { link: false }])(
     expect(await work.snapshot()).toEqual(before)
   },
 )
+
+test('a copy that is cut short never stands under the new name', async () => {
+  setFaultHook((operation, path) => {
+    if (operation !== 'copy') return undefined
+    writeFileSync(path, 'by')
+    return Object.assign(new Error('injected'), { code: 'EIO' })
+  })
+  await expect(cloneFile(work.path('from'), work.path('to'))).rejects.toThrow('EIO')
+  setFaultHook(undefined)
+  expect(Object.keys(await work.snapshot())).toEqual(['from', 'taken'])
+})
 
 test('whatever fails, the new name holds all bytes or does not exist', async () => {
   const tripped = await faultLoop({

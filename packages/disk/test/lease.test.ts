@@ -117,6 +117,28 @@ describe('other processes', () => {
     await (await acquireLease(work.path('log'))).release()
   })
 
+  test.runIf(process.platform === 'linux')(
+    'one that has ended but whose parent has not noticed is dead',
+    async () => {
+      const script = new URL('./hold-lease.mjs', import.meta.url).pathname
+      // The shell becomes `cat`, which never waits for the child it inherits.
+      const shell = '"$1" "$2" "$3" <&3 & echo $!; exec cat >/dev/null'
+      const parent = spawn('sh', ['-c', shell, 'sh', process.execPath, script, work.path('log')], {
+        stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+      })
+      let said = ''
+      for await (const chunk of parent.stdout ?? []) {
+        said += String(chunk)
+        if (said.includes('held')) break
+      }
+      process.kill(Number(/\d+/.exec(said)?.[0]), 'SIGKILL')
+      await (await acquireLease(work.path('log'), { waitMs: 10_000 })).release()
+      expect(parent.exitCode).toBeNull()
+      parent.stdin?.end()
+      await once(parent, 'exit')
+    },
+  )
+
   test('of eight that wait for one that is killed exactly one wins, and each in turn', async () => {
     const first = holder(work.path('log'))
     expect(await says(first)).toBe('held')

@@ -1,0 +1,76 @@
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loci } from './run.ts'
+import type { Run } from './run.ts'
+
+let work: Tree
+beforeAll(async () => {
+  work = await tree({ 'project/': '' })
+})
+afterAll(() => work.remove())
+
+const run = (...argv: string[]): Promise<Run> =>
+  loci({ home: work.path('home'), cwd: work.path('project') }, ...argv)
+
+test('--help names every command, and sessions --help those of sessions', async () => {
+  const all = await run('--help')
+  expect(all.code).toBe(0)
+  for (const name of ['sessions list', 'history rewind', 'memory save', 'tour'])
+    expect(all.out).toContain(`loci ${name}`)
+  const some = await run('sessions', '--help')
+  expect(some.out).toContain('loci sessions tips')
+  expect(some.out).not.toContain('loci memory')
+})
+
+test('without a word it shows the help', async () => {
+  expect(await run()).toMatchObject({ code: 0, out: expect.stringContaining('Usage:') })
+})
+
+test('--version prints the version and nothing else', async () => {
+  expect((await run('--version')).out).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
+test('global options may stand before or after the command', async () => {
+  const before = await run('--json', 'sessions', 'list')
+  const after = await run('sessions', 'list', '--json')
+  expect(before).toMatchObject({ code: 0, out: '[]\n' })
+  expect(after.out).toBe(before.out)
+})
+
+test.each([
+  [['nothing'], 'there is no command "nothing"'],
+  [['sessions'], 'there is no command "sessions"'],
+  [['sessions', 'lsit'], 'there is no command "sessions lsit"'],
+  [['constructor'], 'there is no command "constructor"'],
+  [['sessions', 'show'], 'sessions show needs SID'],
+  [['sessions', 'rewind', 'x'], 'sessions rewind needs ID'],
+  [['sessions', 'list', 'extra'], 'sessions list takes no further word: "extra"'],
+  [['sessions', 'list', '--scope', 'user'], 'sessions list has no option --scope'],
+  [['sessions', 'list', '--limit', '0'], '--limit takes a whole number from 1, not "0"'],
+  [['sessions', 'list', '--limit', 'many'], '--limit takes a whole number from 1, not "many"'],
+  [['sessions', 'list', '--nonsense'], "Unknown option '--nonsense'"],
+  [['sessions', 'list', '--limit'], "Option '--limit <value>' argument missing"],
+  [['memory', 'list', '--scope', 'team'], '--scope takes project, user, not "team"'],
+  [
+    ['history', 'rewind', 'x', '--on-conflict', 'ask'],
+    '--on-conflict takes stop, skip, overwrite, not "ask"',
+  ],
+  [
+    ['sessions', 'list', '--config-dir', ''],
+    'the config home is empty; give --config-dir or LOCI_CONFIG_DIR a directory',
+  ],
+])('%j is a usage error of one line, exit code 2', async (argv, what) => {
+  const { code, out, err } = await run(...argv)
+  expect(err).toBe(`loci: ${what}; see loci --help\n`)
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+})
+
+test('nothing of this made a directory', async () => {
+  expect(await work.snapshot()).toEqual({})
+  expect((await run('memory', 'status')).code).toBe(0)
+  expect((await run('memory', 'index')).code).toBe(0)
+  expect((await run('sessions', 'list', '--all')).code).toBe(0)
+  const { readdir } = await import('node:fs/promises')
+  expect(await readdir(work.root)).toEqual(['project'])
+})

@@ -1,0 +1,75 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+const BIN = new URL('../dist/bin.js', import.meta.url).pathname
+
+let work: Tree
+beforeEach(async () => {
+  work = await tree({ 'project/': '', 'tmp/': '' })
+})
+afterEach(() => work.remove())
+
+const environment = (): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: work.root,
+  TMPDIR: work.path('tmp'),
+})
+
+test('the tour holds every promise it names, and leaves nothing behind', async () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, 'tour'], {
+    cwd: work.path('project'),
+    env: environment(),
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  for (const step of [1, 2, 3, 4, 5, 6]) expect(stdout).toContain(`\n${step}. `)
+  expect(stdout).not.toContain('  NO ')
+  expect(stdout).toContain('MEMORY.md')
+  expect(await work.snapshot()).toEqual({})
+})
+
+test('the config home is ~/.loci, and a command that reads does not make it', () => {
+  const { status, stdout } = spawnSync(process.execPath, [BIN, 'memory', 'status', '--json'], {
+    cwd: work.path('project'),
+    env: environment(),
+    encoding: 'utf8',
+  })
+  expect(status).toBe(0)
+  expect(JSON.parse(stdout).dirs.user).toBe(work.path('.loci/memory'))
+})
+
+test('a draft is read from standard input', () => {
+  const { status, stdout } = spawnSync(process.execPath, [BIN, 'memory', 'save', '--json'], {
+    cwd: work.path('project'),
+    env: environment(),
+    input: '{"name":"naïve","description":"ö","type":"user","body":"ü"}',
+    encoding: 'utf8',
+  })
+  expect(status).toBe(0)
+  expect(JSON.parse(stdout).memory).toMatchObject({ name: 'naïve', description: 'ö' })
+})
+
+test('a reader that closes the pipe early is no failure', async () => {
+  const child = spawn(process.execPath, [BIN, '--help'], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  const [code] = await once(child, 'exit')
+  expect(code).toBe(0)
+})
+
+test('--help and --version load no dependency and no command', () => {
+  for (const flag of ['--help', '--version']) {
+    const { status, stderr } = spawnSync(process.execPath, [BIN, flag], {
+      env: { ...environment(), NODE_DEBUG: 'esm' },
+      encoding: 'utf8',
+    })
+    const loaded = [...stderr.matchAll(/file:\/\/\S+?\.m?js/g)].map(([url]) => url)
+    expect(status).toBe(0)
+    expect(loaded.filter((url) => url.includes('node_modules') || url.includes('/commands/'))).toEqual([])
+  }
+})

@@ -1,0 +1,158 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { resolveProjectDir } from '@loci/disk/project'
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { openFileHistory } from '@loci/file-history'
+import { createSession } from '@loci/session-jsonl'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { transcriptLedger } from '../src/transcript-ledger.ts'
+import { loci } from './run.ts'
+import type { Run } from './run.ts'
+
+const SESSION = '11111111-1111-4111-8111-111111111111'
+
+let work: Tree
+let prompts: string[]
+let answers: string[]
+beforeEach(async () => {
+  work = await tree({ 'project/auth.ts': { text: 'v0\n', mode: 0o755 }, 'home/loci.json': '{}' })
+  const cwd = work.path('project')
+  const projectDir = await resolveProjectDir({
+    projectsDir: work.path('home/projects'),
+    root: cwd,
+    create: true,
+  })
+  const session = await createSession({ projectDir, sessionId: SESSION, cwd })
+  const history = await openFileHistory({
+    dir: work.path(`home/file-history/${SESSION}`),
+    root: cwd,
+    ledger: transcriptLedger({ path: session.path, record: (draft) => session.record(draft) }),
+  })
+  prompts = []
+  answers = []
+  for (const version of [1, 2]) {
+    const { uuid } = await session.append({
+      type: 'user',
+      message: { role: 'user', content: `to v${version}` },
+    })
+    prompts.push(uuid)
+    await history.makeSnapshot(uuid)
+    const answer = await session.append({
+      type: 'assistant',
+      message: { role: 'assistant', content: [{ type: 'text', text: 'ok' }] },
+    })
+    answers.push(answer.uuid)
+    await history.trackEdit(work.path('project/auth.ts'), answer.uuid)
+    await writeFile(work.path('project/auth.ts'), `v${version}\n`)
+    await history.recordEdit(work.path('project/auth.ts'), answer.uuid)
+  }
+  await history.close()
+  await session.close()
+})
+afterEach(() => work.remove())
+
+const run = (...argv: string[]): Promise<Run> =>
+  loci({ home: work.path('home'), cwd: work.path('project') }, ...argv)
+const auth = (): Promise<string> => readFile(work.path('project/auth.ts'), 'utf8')
+
+test('list gives the snapshots, oldest first, of the newest session of the directory', async () => {
+  expect((await run('history', 'list', '--json')).json()).toMatchObject(
+    prompts.map((messageId) => ({ messageId })),
+  )
+  expect((await run('history', 'list', '--session', SESSION)).out.trimEnd().split('\n')).toHaveLength(2)
+})
+
+test('diff shows what changed since the last prompt, since one, and between two', async () => {
+  const path = work.path('project/auth.ts')
+  expect((await run('history', 'diff', '--json')).json()).toMatchObject([
+    { path, kind: 'modify', insertions: 1, deletions: 1 },
+  ])
+  expect((await run('history', 'diff', prompts[0] ?? '', prompts[1] ?? '', '--json')).json()).toMatchObject([
+    { path },
+  ])
+  expect((await run('history', 'diff', answers[1] ?? '', '--json')).json()).toEqual([])
+})
+
+describe('rewind', () => {
+  test("a prompt's id puts the files to before it, an answer's to after it", async () => {
+    expect((await run('history', 'rewind', answers[0] ?? '', '--json')).json()).toMatchObject({
+      restored: [work.path('project/auth.ts')],
+      undoable: true,
+    })
+    expect(await auth()).toBe('v1\n')
+    expect((await run('history', 'rewind', prompts[0] ?? '')).code).toBe(0)
+    expect(await auth()).toBe('v0\n')
+    expect((await stat(work.path('project/auth.ts'))).mode & 0o777).toBe(0o755)
+  })
+
+  test('undo takes it back, and again redoes it', async () => {
+    await run('history', 'rewind', prompts[0] ?? '')
+    expect((await run('history', 'undo')).code).toBe(0)
+    expect(await auth()).toBe('v2\n')
+    expect((await run('history', 'undo')).code).toBe(0)
+    expect(await auth()).toBe('v0\n')
+  })
+
+  test('after the last answer the files are as they are', async () => {
+    expect((await run('history', 'rewind', answers[1] ?? '', '--json')).json()).toEqual({
+      messageId: answers[1],
+      restored: [],
+      deleted: [],
+      unchanged: [],
+      skipped: [],
+      conflicts: [],
+      undoable: false,
+    })
+  })
+
+  test('--dry-run shows the plan and changes nothing', async () => {
+    const before = await work.snapshot()
+    const { code, json } = await run('history', 'rewind', prompts[0] ?? '', '--dry-run', '--json')
+    expect(code).toBe(0)
+    expect(json()).toMatchObject({
+      changes: [{ path: work.path('project/auth.ts'), kind: 'modify' }],
+      conflicts: [],
+    })
+    expect(await work.snapshot()).toEqual(before)
+  })
+
+  test('a file changed by somebody else stops it with exit code 3; skip and overwrite decide', async () => {
+    await writeFile(work.path('project/auth.ts'), 'mine\n')
+    const stopped = await run('history', 'rewind', prompts[0] ?? '')
+    expect(stopped.err).toMatch(/^loci: [^\n]+auth\.ts[^\n]*\[REWIND_CONFLICT\]\n$/)
+    expect(stopped.code).toBe(3)
+    expect(await auth()).toBe('mine\n')
+    const skipped = await run('history', 'rewind', prompts[0] ?? '', '--on-conflict', 'skip', '--json')
+    expect(skipped.code).toBe(3)
+    expect(await auth()).toBe('mine\n')
+    expect((await run('history', 'rewind', prompts[0] ?? '', '--on-conflict', 'overwrite')).code).not.toBe(1)
+    expect(await auth()).toBe('v0\n')
+    await run('history', 'undo')
+    expect(await auth()).toBe('mine\n')
+  })
+
+  test.each([
+    ['an unknown id', ['history', 'rewind', 'ffff'], 'SNAPSHOT_NOT_FOUND'],
+    ['an undo of nothing', ['history', 'undo'], ''],
+    ['a session without history', ['history', 'list', '--session', 'ffff'], 'SESSION_NOT_FOUND'],
+  ])('%s is refused in one line', async (_, argv, code) => {
+    const refused = await run(...argv)
+    expect(refused.err).toMatch(new RegExp(`^loci: [^\\n]+\\[${code}`))
+    expect(refused.code).toBe(1)
+  })
+
+  test('no session in a directory: what to give instead', async () => {
+    const refused = await run('history', 'list', '--cwd', work.path('home'))
+    expect(refused.err).toContain('--session SID')
+    expect(refused.code).toBe(1)
+  })
+})
+
+test('reading commands leave the home as it is, backups unreadable or not', async () => {
+  const before = await work.snapshot()
+  await run('history', 'list')
+  await run('history', 'diff', prompts[0] ?? '')
+  await chmod(work.path('project/auth.ts'), 0o700)
+  await chmod(work.path('project/auth.ts'), 0o755)
+  expect(await work.snapshot()).toEqual(before)
+})

@@ -1,0 +1,238 @@
+import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
+import { acquireLease } from '@loci/disk'
+import { resolveProjectDir } from '@loci/disk/project'
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { createSession } from '@loci/session-jsonl'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loci } from './run.ts'
+import type { Run } from './run.ts'
+
+const SESSION = '11111111-1111-4111-8111-111111111111'
+
+let work: Tree
+let uuids: string[]
+beforeEach(async () => {
+  work = await tree({ 'project/': '', 'other/': '', 'home/loci.json': '{}' })
+  uuids = await talk('project', SESSION, ['one', 'two', 'three'])
+})
+afterEach(() => work.remove())
+
+async function talk(project: string, sessionId: string, turns: string[]): Promise<string[]> {
+  const cwd = work.path(project)
+  const projectDir = await resolveProjectDir({
+    projectsDir: work.path('home/projects'),
+    root: cwd,
+    create: true,
+  })
+  const session = await createSession({ projectDir, sessionId, cwd })
+  const made: string[] = []
+  for (const turn of turns) {
+    made.push((await session.append({ type: 'user', message: { role: 'user', content: turn } })).uuid)
+    const content = [{ type: 'text', text: `answer to ${turn}` }]
+    made.push((await session.append({ type: 'assistant', message: { role: 'assistant', content } })).uuid)
+  }
+  await session.close()
+  return made
+}
+
+const run = (...argv: string[]): Promise<Run> =>
+  loci({ home: work.path('home'), cwd: work.path('project') }, ...argv)
+const transcript = async (): Promise<string> => {
+  const { json } = await run('sessions', 'list', '--json')
+  const [info] = json() as { path: string }[]
+  return info?.path ?? ''
+}
+
+describe('list', () => {
+  test('shows the sessions of this directory, and with --all those of every one', async () => {
+    await talk('other', '22222222-2222-4222-8222-222222222222', ['elsewhere'])
+    expect((await run('sessions', 'list', '--json')).json()).toMatchObject([
+      { sessionId: SESSION, firstPrompt: 'one' },
+    ])
+    expect((await run('sessions', 'list', '--all', '--json')).json()).toHaveLength(2)
+    const elsewhere = await run('sessions', 'list', '--cwd', work.path('other'), '--json')
+    expect(elsewhere.json()).toMatchObject([{ firstPrompt: 'elsewhere' }])
+    expect((await run('sessions', 'list', '--all', '--limit', '1', '--json')).json()).toHaveLength(1)
+  })
+
+  test('for people: one line a session', async () => {
+    expect((await run('sessions', 'list')).out).toMatch(
+      new RegExp(`^${SESSION}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  .+\\n$`),
+    )
+  })
+})
+
+describe('show', () => {
+  test('gives entries, tip and damage; the beginning of an id is enough', async () => {
+    const { code, json } = await run('sessions', 'show', '1111', '--json')
+    expect(code).toBe(0)
+    expect(json()).toMatchObject({
+      info: { sessionId: SESSION },
+      entries: uuids.map((uuid) => ({ uuid })),
+      tip: uuids[5],
+      damage: [],
+    })
+  })
+
+  test('damage is listed and makes the exit code 3', async () => {
+    await writeFile(await transcript(), '{"type":"user","uu', { flag: 'a' })
+    const { code, json } = await run('sessions', 'show', SESSION, '--json')
+    expect(code).toBe(3)
+    expect(json()).toMatchObject({ entries: uuids.map((uuid) => ({ uuid })), damage: [{ line: 7 }] })
+    expect((await run('sessions', 'show', SESSION)).out).toContain('damage: ')
+  })
+})
+
+describe('rewind', () => {
+  test("a prompt's id means before it, any other after it, and the old end stays among the tips", async () => {
+    expect((await run('sessions', 'rewind', SESSION, uuids[2] ?? '', '--json')).json()).toEqual({
+      sessionId: SESSION,
+      tip: uuids[1],
+    })
+    expect((await run('sessions', 'tips', SESSION, '--json')).json()).toMatchObject([
+      { uuid: uuids[5], current: false },
+      { uuid: uuids[1], current: true },
+    ])
+    expect((await run('sessions', 'rewind', SESSION, uuids[3] ?? '', '--json')).json()).toMatchObject({
+      tip: uuids[3],
+    })
+  })
+
+  test('before the first prompt the conversation is empty, and nothing is lost', async () => {
+    expect((await run('sessions', 'rewind', SESSION, uuids[0] ?? '', '--json')).json()).toMatchObject({
+      tip: null,
+    })
+    expect((await run('sessions', 'show', SESSION, '--json')).json()).toMatchObject({
+      entries: [],
+      tip: null,
+    })
+    expect((await run('sessions', 'rewind', SESSION, uuids[5] ?? '', '--json')).json()).toMatchObject({
+      tip: uuids[5],
+    })
+  })
+})
+
+test('fork: a new session with the chain up to an id and the title asked for', async () => {
+  const { json } = await run(
+    'sessions',
+    'fork',
+    SESSION,
+    '--up-to',
+    uuids[1] ?? '',
+    '--title',
+    'try this',
+    '--json',
+  )
+  const { sessionId } = json() as { sessionId: string }
+  expect((await run('sessions', 'show', sessionId, '--json')).json()).toMatchObject({
+    info: { customTitle: 'try this', forkedFrom: SESSION },
+    entries: [{ uuid: uuids[0] }, { uuid: uuids[1] }],
+  })
+})
+
+describe('what is refused changes nothing and says what to do', () => {
+  test.each([
+    ['an unknown session', ['sessions', 'show', 'ffff'], 'SESSION_NOT_FOUND', 'loci sessions list --all'],
+    ['an unknown entry', ['sessions', 'rewind', SESSION, 'ffff'], 'ENTRY_NOT_FOUND', 'loci sessions show'],
+    [
+      'a fork up to an unknown entry',
+      ['sessions', 'fork', SESSION, '--up-to', 'ffff'],
+      'ENTRY_NOT_FOUND',
+      '',
+    ],
+    ['a session id that leads elsewhere', ['sessions', 'show', '../../x'], 'SESSION_NOT_FOUND', ''],
+    ['an empty id', ['sessions', 'show', ''], 'SESSION_NOT_FOUND', ''],
+  ])('%s', async (_, argv, errorCode, advice) => {
+    const before = await work.snapshot()
+    const { code, out, err } = await run(...argv)
+    expect(err).toMatch(new RegExp(`^loci: [^\\n]+ \\[${errorCode}\\]\\n$`))
+    expect(err).toContain(advice)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(withoutLocks(await work.snapshot())).toEqual(withoutLocks(before))
+  })
+
+  test('an id that fits two sessions', async () => {
+    await talk('other', '11111111-2222-4222-8222-222222222222', ['x'])
+    const { code, err } = await run('sessions', 'show', '1111')
+    expect(code).toBe(1)
+    expect(err).toContain('give more of the id')
+  })
+
+  test('a session open elsewhere: who has it, and the way out', async () => {
+    const lease = await acquireLease(await transcript())
+    const { code, err } = await run('sessions', 'rewind', SESSION, uuids[2] ?? '')
+    expect(code).toBe(1)
+    expect(err).toMatch(/^loci: [^\n]+\[SESSION_LOCKED\]\n$/)
+    expect(err).toContain(String(process.pid))
+    expect((await run('sessions', 'show', SESSION)).code).toBe(0)
+    expect((await run('sessions', 'unlock', SESSION)).code).toBe(1)
+    await lease.release()
+    expect((await run('sessions', 'unlock', SESSION)).code).toBe(0)
+  })
+
+  test('a home that Loci did not make is read, and changed only with --write', async () => {
+    const foreign = await tree(
+      Object.fromEntries(
+        Object.entries(await work.snapshot()).flatMap(([name, file]) =>
+          'text' in file && name.startsWith('home/projects/') ? [[name.replace('home/', ''), file.text]] : [],
+        ),
+      ),
+    )
+    const before = await foreign.snapshot()
+    const at = (...argv: string[]): Promise<Run> => run(...argv, '--config-dir', foreign.root)
+    expect((await at('sessions', 'show', SESSION, '--json')).json()).toMatchObject({ tip: uuids[5] })
+    for (const argv of [
+      ['sessions', 'rewind', SESSION, uuids[2] ?? ''],
+      ['sessions', 'fork', SESSION],
+      ['history', 'undo'],
+    ]) {
+      const { code, err } = await at(...argv)
+      expect(err).toMatch(/^loci: [^\n]+--write[^\n]+\[CONFIG_READ_ONLY\]\n$/)
+      expect(code).toBe(1)
+    }
+    expect(await foreign.snapshot()).toEqual(before)
+    expect((await at('sessions', 'rewind', SESSION, uuids[2] ?? '', '--write')).code).toBe(0)
+    expect(Object.keys(await foreign.snapshot())).not.toContain('loci.json')
+    await foreign.remove()
+  })
+
+  test('a home that is a file', async () => {
+    const { code, err } = await loci(
+      { home: work.path('home/loci.json'), cwd: work.path('project') },
+      'sessions',
+      'list',
+    )
+    expect(err).toMatch(/^loci: Cannot read[^\n]+ENOTDIR[^\n]+\[DISK_IO\]\n$/)
+    expect(code).toBe(1)
+  })
+
+  test.skipIf(process.getuid?.() === 0)('a home that may not be read', async () => {
+    await chmod(work.path('home'), 0)
+    const { code, err } = await run('sessions', 'list')
+    await chmod(work.path('home'), 0o755)
+    expect(err).toMatch(/\[DISK_IO\]\n$/)
+    expect(code).toBe(1)
+  })
+})
+
+test('an empty directory becomes a home of ours with the first command that writes', async () => {
+  await mkdir(work.path('fresh'))
+  const at = (...argv: string[]): Promise<Run> =>
+    loci(
+      {
+        home: work.path('fresh'),
+        cwd: work.path('project'),
+        input: '{"name":"a","description":"b","type":"user","body":"c"}',
+      },
+      ...argv,
+    )
+  await at('memory', 'list')
+  await expect(stat(work.path('fresh/loci.json'))).rejects.toMatchObject({ code: 'ENOENT' })
+  expect((await at('memory', 'save')).code).toBe(0)
+  expect((await stat(work.path('fresh/loci.json'))).isFile()).toBe(true)
+})
+
+function withoutLocks(files: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(files).filter(([name]) => !name.includes('.lock.')))
+}
