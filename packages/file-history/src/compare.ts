@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import { fileErrno, files, OPEN_REGULAR, orAbsent } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+
+/** What a rewind brings back of a file, and what tells two states apart. */
+export interface FileState {
+  sha256: string
+  sizeBytes: number
+  /** Permission bits, with set-uid, set-gid and sticky. */
+  mode: number
+}
+
+/** What stands under a name. A link is never followed; only regular files are read. */
+export type Look =
+  | { kind: 'absent' }
+  | { kind: 'file'; state: FileState; links: number; inode: string }
+  | { kind: 'link' | 'directory' | 'special' }
+
+const CHUNK_BYTES = 1 << 20
+
+type Stats = Awaited<ReturnType<typeof files.lstat>>
+
+/** Permission bits of a file. */
+export function modeOf(stats: Stats): number {
+  return Number(stats.mode & 0o7777n)
+}
+
+/** What kind of thing a file is. */
+export function kindOf(stats: Stats): 'file' | 'link' | 'directory' | 'special' {
+  if (stats.isFile()) return 'file'
+  if (stats.isSymbolicLink()) return 'link'
+  return stats.isDirectory() ? 'directory' : 'special'
+}
+
+/** Looks at `path` and reads it if it is a regular file. @throws {LociError} DISK_IO when it cannot be read */
+export async function lookAt(path: string): Promise<Look> {
+  const stats = await orAbsent(files.lstat(path))
+  if (stats === undefined) return { kind: 'absent' }
+  const kind = kindOf(stats)
+  if (kind !== 'file') return { kind }
+  const file = await openRegular(path)
+  if (file === undefined) return { kind: 'absent' }
+  if (file === 'link') return { kind: 'link' }
+  try {
+    const opened = await file.stat()
+    if (!opened.isFile()) return { kind: 'special' }
+    const hash = createHash('sha256')
+    let sizeBytes = 0
+    for await (const chunk of chunksOf(file)) {
+      hash.update(chunk)
+      sizeBytes += chunk.length
+    }
+    return {
+      kind: 'file',
+      state: { sha256: hash.digest('hex'), sizeBytes, mode: modeOf(opened) },
+      links: Number(opened.nlink),
+      inode: `${opened.dev}:${opened.ino}`,
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function openRegular(path: string): Promise<OpenFile | 'link' | undefined> {
+  try {
+    return await orAbsent(files.open(path, OPEN_REGULAR))
+  } catch (error) {
+    if (fileErrno(error) === 'ELOOP') return 'link'
+    throw error
+  }
+}
+
+async function* chunksOf(file: OpenFile): AsyncGenerator<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (let position = 0; ;) {
+    const length = await file.read(buffer, position)
+    if (length === 0) return
+    yield buffer.subarray(0, length)
+    position += length
+  }
+}
+
+/** Whether two states are the same bytes with the same permission bits; `null` is absence. */
+export function isSameState(a: FileState | null, b: FileState | null): boolean {
+  if (a === null || b === null) return a === b
+  return a.sha256 === b.sha256 && a.sizeBytes === b.sizeBytes && a.mode === b.mode
+}
+
+/**
+ * Whether the file `original` still is what its backup holds: existence first (both absent is the same), then size
+ * and permission bits, then bytes. Times prove nothing. Anything but a regular file is changed and is not read.
+ *
+ * @throws {LociError} DISK_IO when one cannot be read
+ */
+export async function compareStatsAndContent(original: string, backup: string): Promise<'same' | 'changed'> {
+  const [a, b] = await Promise.all([orAbsent(files.lstat(original)), orAbsent(files.lstat(backup))])
+  if (a === undefined || b === undefined) return a === b ? 'same' : 'changed'
+  if (!a.isFile() || !b.isFile() || a.size !== b.size || modeOf(a) !== modeOf(b)) return 'changed'
+  return (await hasSameBytes(original, backup)) ? 'same' : 'changed'
+}
+
+async function hasSameBytes(one: string, other: string): Promise<boolean> {
+  const a = await openRegular(one)
+  try {
+    const b = await openRegular(other)
+    try {
+      if (a === undefined || a === 'link' || b === undefined || b === 'link') return false
+      return await readSame(a, b)
+    } finally {
+      if (b !== undefined && b !== 'link') await b.close()
+    }
+  } finally {
+    if (a !== undefined && a !== 'link') await a.close()
+  }
+}
+
+async function readSame(a: OpenFile, b: OpenFile): Promise<boolean> {
+  const mine = Buffer.allocUnsafe(CHUNK_BYTES)
+  const theirs = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (let position = 0; ;) {
+    const [length, otherLength] = [await fill(a, mine, position), await fill(b, theirs, position)]
+    if (length !== otherLength || !mine.subarray(0, length).equals(theirs.subarray(0, length))) return false
+    if (length === 0) return true
+    position += length
+  }
+}
+
+/** Reads on after a short read, so that two files are compared at the same places. */
+async function fill(file: OpenFile, buffer: Uint8Array, position: number): Promise<number> {
+  let length = 0
+  while (length < buffer.length) {
+    const taken = await file.read(buffer.subarray(length), position + length)
+    if (taken === 0) break
+    length += taken
+  }
+  return length
+}
+
+/**
+ * Whether `path` holds what a write in place, cut short, leaves: a beginning of the file `wanted`, then the rest of
+ * the file `was`. Such a file is nobody's work and may be written again.
+ */
+export async function isTornMix(path: string, was: string, wanted: string): Promise<boolean> {
+  const now = await files.readFile(path)
+  const before = await files.readFile(was)
+  const after = await files.readFile(wanted)
+  if (now.equals(before)) return false
+  if (now.equals(after)) return true
+  let written = 0
+  while (written < now.length && written < after.length && now[written] === after[written]) written += 1
+  return written > 0 && now.subarray(written).equals(before.subarray(written))
+}

@@ -1,0 +1,64 @@
+import { basename, dirname, join } from 'node:path'
+import { LociError } from '@loci/disk'
+import { readBackup } from './backup.ts'
+import type { BackupContent } from './backup.ts'
+import type { EditLog } from './edits.ts'
+import { targetBackup } from './snapshot.ts'
+import type { FileHistoryState } from './snapshot.ts'
+import { pathOfKey, realDirectory } from './track-path.ts'
+
+/** What is known at one moment: plans and diffs are made from it. */
+export interface HistoryView {
+  dir: string
+  root: string
+  state: FileHistoryState
+  log: EditLog
+}
+
+/**
+ * The index of the last snapshot with this id.
+ *
+ * @throws {LociError} SNAPSHOT_EVICTED, SNAPSHOT_NOT_FOUND
+ */
+export function findSnapshot(state: FileHistoryState, messageId: string): number {
+  if (typeof messageId !== 'string') throw new TypeError('messageId must be a string')
+  const index = state.snapshots.findLastIndex((snapshot) => snapshot.messageId === messageId)
+  if (index >= 0) return index
+  const details = { messageId }
+  if (state.evictedIds.has(messageId)) {
+    const message = `The snapshot ${messageId} was dropped to make room; list the snapshots that are left`
+    throw new LociError('SNAPSHOT_EVICTED', message, { details })
+  }
+  const message = `There is no snapshot ${messageId}; list the snapshots for the ids there are`
+  throw new LociError('SNAPSHOT_NOT_FOUND', message, { details })
+}
+
+/** What `key` held at the snapshot with this index, read and checked. */
+export async function contentAt(view: HistoryView, index: number, key: string): Promise<BackupContent> {
+  const { dir, root, state, log } = view
+  const { path, problem } = pathOfKey(root, key)
+  if (problem !== undefined) return { problem }
+  const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
+  if ('problem' in backup) return backup
+  return readBackup(dir, backup, path, log.noted(backup.backupFileName))
+}
+
+/**
+ * Where the file of `key` is looked at and written: in the directory where it was when it was recorded, never through
+ * a link that came since.
+ *
+ * @throws {LociError} PATH_INVALID when a parent is no directory now; DISK_IO
+ */
+export async function findPlace(
+  view: HistoryView,
+  index: number,
+  key: string,
+): Promise<{ realPath: string } | { problem: string }> {
+  const { root, state, log } = view
+  const { path } = pathOfKey(root, key)
+  const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
+  const expected = ('problem' in backup ? undefined : backup.realParentDir) ?? dirname(path)
+  const actual = await realDirectory(dirname(path))
+  if (actual === expected) return { realPath: join(actual, basename(path)) }
+  return { problem: `its directory was ${expected} and is ${actual} now, through a link` }
+}

@@ -1,0 +1,164 @@
+import type { FileState } from './compare.ts'
+import { isJsonObject } from './json-lines.ts'
+
+/** The newest snapshot when something was recorded; `null`: there was none. */
+export type Anchor = { messageId: string; timestamp: string } | null
+
+/** One file of a rewind: from which state to which, and where the bytes of both are. */
+export interface OperationFile {
+  trackingPath: string
+  /** Absolute, as results name it. */
+  path: string
+  /** The same file by the real path of its directory: what is written. */
+  realPath: string
+  before: FileState | null
+  after: FileState | null
+  /** File inside the backup folder with the bytes of `before`; `null` with absence. */
+  kept: string | null
+  /** File inside the backup folder with the bytes of `after`; `null` with absence. */
+  source: string | null
+}
+
+/** A rewind or the undo of one, as the journal holds it before the first file is touched. */
+export interface Operation {
+  type: 'rewind'
+  id: string
+  kind: 'rewind' | 'undo'
+  messageId: string
+  files: OperationFile[]
+  snapshot: Anchor
+  timestamp: string
+}
+
+/** A line of `edits.jsonl`. */
+export type EditRecord =
+  | { type: 'backup'; name: string; sha256: string; sizeBytes: number; mode: number; first: boolean }
+  | { type: 'track'; messageId: string; trackingPath: string; snapshot: Anchor; timestamp: string }
+  | {
+      type: 'edit'
+      messageId: string
+      trackingPath: string
+      state: FileState | null
+      snapshot: Anchor
+      timestamp: string
+    }
+  | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
+  | Operation
+  /** The file stands as the operation wants it (`after`), or as it was (`before`). */
+  | { type: 'rewind-file'; id: string; trackingPath: string; side: 'before' | 'after' }
+  | { type: 'rewind-end'; id: string; outcome: 'done' | 'undone'; timestamp: string }
+
+type Fields = Record<string, unknown>
+
+/** A record out of what a line held; `undefined` if it is none of ours. */
+export function parseEditRecord(value: Fields): EditRecord | undefined {
+  switch (value['type']) {
+    case 'backup':
+      return parseBackupNote(value)
+    case 'track':
+    case 'edit':
+      return parseEvent(value)
+    case 'evicted':
+      return parseEvicted(value)
+    case 'rewind':
+      return parseOperation(value)
+    case 'rewind-file': {
+      const { id, trackingPath, side } = value
+      if (typeof id !== 'string' || typeof trackingPath !== 'string') return undefined
+      return side === 'before' || side === 'after'
+        ? { type: 'rewind-file', id, trackingPath, side }
+        : undefined
+    }
+    case 'rewind-end': {
+      const { id, outcome } = value
+      if (typeof id !== 'string' || (outcome !== 'done' && outcome !== 'undone')) return undefined
+      return { type: 'rewind-end', id, outcome, timestamp: timeOf(value) }
+    }
+    default:
+      return undefined
+  }
+}
+
+function timeOf(value: Fields): string {
+  return typeof value['timestamp'] === 'string' ? value['timestamp'] : ''
+}
+
+function parseBackupNote(value: Fields): EditRecord | undefined {
+  const state = parseState(value)
+  const { name, first } = value
+  if (!state || typeof name !== 'string') return undefined
+  return { type: 'backup', name, ...state, first: first === true }
+}
+
+function parseEvent(value: Fields): EditRecord | undefined {
+  const { type, messageId, trackingPath } = value
+  const snapshot = parseAnchor(value['snapshot'])
+  if (typeof messageId !== 'string' || typeof trackingPath !== 'string' || snapshot === undefined) {
+    return undefined
+  }
+  const event = { messageId, trackingPath, snapshot, timestamp: timeOf(value) }
+  if (type === 'track') return { type, ...event }
+  const state = parseState(value['state'])
+  return state === undefined ? undefined : { type: 'edit', ...event, state }
+}
+
+function parseEvicted(value: Fields): EditRecord | undefined {
+  if (!Array.isArray(value['snapshots'])) return undefined
+  const snapshots = value['snapshots']
+    .map(parseAnchor)
+    .filter((snapshot) => snapshot !== undefined && snapshot !== null)
+  return { type: 'evicted', snapshots, timestamp: timeOf(value) }
+}
+
+function parseOperation(value: Fields): Operation | undefined {
+  const { id, kind, messageId } = value
+  const snapshot = parseAnchor(value['snapshot'])
+  if (typeof id !== 'string' || (kind !== 'rewind' && kind !== 'undo')) return undefined
+  if (typeof messageId !== 'string' || snapshot === undefined) return undefined
+  if (!Array.isArray(value['files'])) return undefined
+  const files = value['files'].map(parseOperationFile).filter((file) => file !== undefined)
+  if (files.length !== value['files'].length) return undefined
+  return { type: 'rewind', id, kind, messageId, files, snapshot, timestamp: timeOf(value) }
+}
+
+function parseOperationFile(value: unknown): OperationFile | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { trackingPath, path, realPath } = value
+  const before = parseState(value['before'])
+  const after = parseState(value['after'])
+  const kept = parseInner(value['kept'])
+  const source = parseInner(value['source'])
+  if (typeof trackingPath !== 'string' || typeof path !== 'string' || typeof realPath !== 'string') {
+    return undefined
+  }
+  if (before === undefined || after === undefined || kept === undefined || source === undefined) {
+    return undefined
+  }
+  // Bytes that are to be written have to come from somewhere.
+  if ((before === null) !== (kept === null) || (after === null) !== (source === null)) return undefined
+  return { trackingPath, path, realPath, before, after, kept, source }
+}
+
+/** A name inside the backup folder. */
+function parseInner(value: unknown): string | null | undefined {
+  if (value === null) return null
+  if (typeof value !== 'string' || value.startsWith('/') || value.split('/').includes('..')) return undefined
+  return value
+}
+
+function parseAnchor(value: unknown): Anchor | undefined {
+  if (value === null) return null
+  if (!isJsonObject(value)) return undefined
+  const { messageId, timestamp } = value
+  if (typeof messageId !== 'string' || typeof timestamp !== 'string') return undefined
+  return { messageId, timestamp }
+}
+
+function parseState(value: unknown): FileState | null | undefined {
+  if (value === null) return null
+  if (!isJsonObject(value)) return undefined
+  const { sha256, sizeBytes, mode } = value
+  if (typeof sha256 !== 'string' || typeof sizeBytes !== 'number' || typeof mode !== 'number')
+    return undefined
+  return { sha256, sizeBytes, mode }
+}

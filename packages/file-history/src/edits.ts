@@ -1,0 +1,241 @@
+import { join } from 'node:path'
+import type { Damage } from '@loci/disk'
+import type { FileState } from './compare.ts'
+import { parseEditRecord } from './edit-record.ts'
+import type { Anchor, EditRecord, Operation } from './edit-record.ts'
+import { appendJsonLines, readJsonLines } from './json-lines.ts'
+import { backupOf, identityOf } from './snapshot.ts'
+import type { Backup, FileHistoryState } from './snapshot.ts'
+
+/** The last that is known of a file's owner: the state the agent left, or that it was about to edit. */
+interface LastEvent {
+  state: FileState | null | 'unknown'
+  /** The newest snapshot then. */
+  anchor: Anchor
+  /** Rises with every event. */
+  sequence: number
+}
+
+/** A rewind (or undo) as far as it got. */
+export interface JournalledOperation {
+  operation: Operation
+  /** Keys whose file was written, and stands as the operation wants it. */
+  written: Set<string>
+  isEnded: boolean
+}
+
+/**
+ * `edits.jsonl`: what is known beyond the snapshots. Which bytes each backup was made with, in which state the agent
+ * left each file, which snapshots were evicted, and the journal of rewinds. Losing it costs undo, conflicts and the
+ * detection of damaged backups, never a snapshot.
+ */
+export class EditLog {
+  readonly path: string
+  readonly damage: Damage[] = []
+  readonly #notes = new Map<string, { state: FileState; isFirst: boolean }>()
+  readonly #names = new Map<string, string>()
+  readonly #events = new Map<string, LastEvent>()
+  readonly #evicted = new Set<string>()
+  readonly #operations: JournalledOperation[] = []
+  #operationsSeen = 0
+  #sequence = 0
+  #appending: Promise<unknown> = Promise.resolve()
+
+  private constructor(path: string) {
+    this.path = path
+  }
+
+  /** Reads the log of the backup folder `dir`. Makes nothing. */
+  static async open(dir: string): Promise<EditLog> {
+    const log = new EditLog(editLogPath(dir))
+    await log.#load()
+    return log
+  }
+
+  async #load(): Promise<void> {
+    const { lines, damage } = await readJsonLines(this.path)
+    this.damage.push(...damage)
+    for (const { value, line, offset } of lines) {
+      const record = parseEditRecord(value)
+      if (record) this.#apply(record)
+      else {
+        const message = `Line ${line} is no record of edits`
+        this.damage.push({ kind: 'bad-record', path: this.path, line, offset, message })
+      }
+    }
+  }
+
+  /** Appends records, in the order of the calls; what they say counts once they are written. */
+  append(records: readonly EditRecord[]): Promise<void> {
+    const done = this.#appendAfter(this.#appending, records)
+    this.#appending = done.catch(() => undefined)
+    return done
+  }
+
+  async #appendAfter(earlier: Promise<unknown>, records: readonly EditRecord[]): Promise<void> {
+    await earlier
+    await appendJsonLines(this.path, records)
+    for (const record of records) this.#apply(record)
+  }
+
+  /** Whether the journal holds the operation, though appending it failed; it may have been written whole. */
+  async holdsOperation(id: string): Promise<boolean> {
+    const { lines } = await readJsonLines(this.path)
+    return lines.some(({ value }) => value['type'] === 'rewind' && value['id'] === id)
+  }
+
+  /**
+   * Takes an operation in whose record reached the file although the append failed, and ends it: it touched nothing.
+   * Where ending it fails too, it is pending, as whoever opens the log next would find it.
+   */
+  adopt(operation: Operation): Promise<void> {
+    this.#apply(operation)
+    const { id, timestamp } = operation
+    return this.append([{ type: 'rewind-end', id, outcome: 'undone', timestamp }])
+  }
+
+  #apply(record: EditRecord): void {
+    switch (record.type) {
+      case 'backup': {
+        const { name, sha256, sizeBytes, mode, first } = record
+        this.#notes.set(name, { state: { sha256, sizeBytes, mode }, isFirst: first })
+        this.#names.set(contentKey({ sha256, sizeBytes, mode }), name)
+        return
+      }
+      case 'track':
+        return this.#see(record.trackingPath, 'unknown', record.snapshot)
+      case 'edit':
+        return this.#see(record.trackingPath, record.state, record.snapshot)
+      case 'evicted':
+        for (const snapshot of record.snapshots) this.#evicted.add(identityOf(snapshot))
+        return
+      case 'rewind':
+        this.#operationsSeen += 1
+        this.#operations.push({ operation: record, written: new Set(), isEnded: false })
+        return
+      case 'rewind-file':
+        return this.#applyMark(record)
+      case 'rewind-end': {
+        const index = this.#operations.findLastIndex(({ operation }) => operation.id === record.id)
+        const ended = this.#operations[index]
+        if (ended) ended.isEnded = true
+        // What was taken back, or wrote nothing, can not be undone.
+        if (ended && (record.outcome === 'undone' || ended.written.size === 0)) {
+          this.#operations.splice(index, 1)
+        }
+      }
+    }
+  }
+
+  #applyMark(record: Extract<EditRecord, { type: 'rewind-file' }>): void {
+    const found = this.#operations.findLast(({ operation }) => operation.id === record.id)
+    if (!found) return
+    const { operation, written } = found
+    if (record.side === 'after') written.add(record.trackingPath)
+    else written.delete(record.trackingPath)
+    const file = operation.files.find(({ trackingPath }) => trackingPath === record.trackingPath)
+    if (file) this.#see(record.trackingPath, file[record.side], operation.snapshot)
+  }
+
+  #see(key: string, state: LastEvent['state'], anchor: Anchor): void {
+    this.#sequence += 1
+    this.#events.set(key, { state, anchor, sequence: this.#sequence })
+  }
+
+  /** The bytes and bits that the backup `name` was made with. */
+  noted(name: string | null): FileState | undefined {
+    return name === null ? undefined : this.#notes.get(name)?.state
+  }
+
+  /** Whether the backup `name` is the first of its file, whatever its version. */
+  isFirst(name: string | null): boolean {
+    return name !== null && this.#notes.get(name)?.isFirst === true
+  }
+
+  /** A backup made with these bytes and bits. */
+  twinOf(state: FileState): string | undefined {
+    return this.#names.get(contentKey(state))
+  }
+
+  get evicted(): ReadonlySet<string> {
+    return this.#evicted
+  }
+
+  /** Number of the last event; see {@link eventsSince}. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  /** Files that were edited, or were about to be, after event number `sequence`. */
+  eventsSince(sequence: number): { key: string; state: LastEvent['state'] }[] {
+    return [...this.#events]
+      .filter(([, event]) => event.sequence > sequence)
+      .map(([key, { state }]) => ({ key, state }))
+  }
+
+  /** Whether the last event of `key` says that the agent is about to edit it, since the newest snapshot. */
+  isAboutToEdit(key: string, newest: Anchor): boolean {
+    const event = this.#events.get(key)
+    return event?.state === 'unknown' && isSameAnchor(event.anchor, newest)
+  }
+
+  /**
+   * The state in which the agent left `key`, by the newest of all records of it: an edit, a rewind, or the newest
+   * snapshot if that came later, whose backup then holds it. `'unknown'`: no record, or an edit was announced and
+   * nothing recorded after it.
+   */
+  leftState(key: string, history: FileHistoryState): FileState | null | 'unknown' | { backup: Backup } {
+    const event = this.#events.get(key)
+    const newest = history.snapshots.at(-1)
+    if (newest === undefined) return event === undefined ? 'unknown' : event.state
+    // A snapshot that is not here at all is one of the parent's future, in a fork.
+    const isOlder =
+      event !== undefined &&
+      !isSameAnchor(event.anchor, newest) &&
+      (event.anchor === null || isKnown(event.anchor, history))
+    if (event !== undefined && !isOlder) return event.state
+    const backup = backupOf(newest, key)
+    // A file that only the newest snapshot holds joined it before its first edit: no look at the result of it.
+    const isFresh = event === undefined && backupOf(history.snapshots.at(-2), key) === undefined
+    if (backup !== undefined) return isFresh ? 'unknown' : { backup }
+    return event === undefined ? 'unknown' : event.state
+  }
+
+  /** The rewind that was begun and neither finished nor taken back. */
+  get pending(): JournalledOperation | undefined {
+    const last = this.#operations.at(-1)
+    return last && !last.isEnded ? last : undefined
+  }
+
+  /** The last rewind or undo that wrote something: what an undo undoes. */
+  get undoable(): JournalledOperation | undefined {
+    return this.#operations.findLast(({ isEnded }) => isEnded)
+  }
+
+  /** A name for the next operation, which no folder of kept bytes in `taken` has. */
+  nextOperationId(taken: ReadonlySet<string>): string {
+    for (let number = this.#operationsSeen + 1; ; number += 1) {
+      if (!taken.has(`r${number}`)) return `r${number}`
+    }
+  }
+}
+
+/** Where the log of the backup folder `dir` is. */
+export function editLogPath(dir: string): string {
+  return join(dir, 'edits.jsonl')
+}
+
+function contentKey({ sha256, mode }: FileState): string {
+  return `${sha256} ${mode}`
+}
+
+function isSameAnchor(a: Anchor, b: Anchor): boolean {
+  return a === null || b === null ? a === b : identityOf(a) === identityOf(b)
+}
+
+function isKnown(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
+  return (
+    history.evictedIds.has(anchor.messageId) ||
+    history.snapshots.some((snapshot) => identityOf(snapshot) === identityOf(anchor))
+  )
+}

@@ -1,0 +1,167 @@
+import { join } from 'node:path'
+import { acquireLease, files, isLociError, LociError } from '@loci/disk'
+import type { Lease } from '@loci/disk'
+import type { FileChange } from './describe-change.ts'
+import type { HistoryUsage } from './gc.ts'
+import type { SnapshotLedger } from './ledger.ts'
+import { resolveFolders } from './load-history.ts'
+import { OpenHistory } from './open-history.ts'
+import type { RewindPlan, RewindResult } from './plan-rewind.ts'
+import type { PendingRewind } from './resolve-rewind.ts'
+import { MAX_SNAPSHOTS } from './snapshot.ts'
+import type { Backup, HistoryCell, Snapshot } from './snapshot.ts'
+
+/** What `openFileHistory` takes. */
+export interface FileHistoryOptions {
+  /** Folder of the backups, one for each session. Made with the first open for writing. */
+  dir: string
+  /** The project: paths inside it are recorded relative to it. */
+  root: string
+  /** `'read'` takes no lease, makes nothing and writes nothing. Default `'write'`. */
+  mode?: 'write' | 'read'
+  /** Default: a JSON Lines file in `dir`. */
+  ledger?: SnapshotLedger
+  /** Where the state lives; it is replaced by what the ledger tells. Default: a cell of its own. */
+  state?: HistoryCell
+  /** Default {@link MAX_SNAPSHOTS}. */
+  maxSnapshots?: number
+  /**
+   * Bytes of backups that are kept; the oldest snapshots make room, never the newest. Default: no limit.
+   * Also the limit of the copy that `trackCommand` makes of the tree, by default 512 MiB.
+   */
+  maxBytes?: number
+  /** Larger files are refused by `trackEdit` and not covered by `trackCommand`. Default: no limit. */
+  maxFileBytes?: number
+  /** Files of the tree that `trackCommand` copies. Default 20,000. */
+  maxFiles?: number
+  clock?: () => Date
+}
+
+/** An open history. Methods may be called side by side; a rewind waits for the others and they for it. */
+export interface FileHistory {
+  /** A rewind that was interrupted. As long as there is one, edits, snapshots and rewinds are refused. */
+  readonly pendingRewind: PendingRewind | null
+  /**
+   * Backs up a file that is about to be edited, unless the newest snapshot has it. Call it before the edit and wait.
+   * The file joins the newest snapshot; without one, a first is made with the id given. Absent files are tracked as absent.
+   *
+   * @throws {LociError} PATH_LINK, PATH_INVALID (a directory, a device, a file of the history itself), FILE_TOO_LARGE,
+   * REWIND_INCOMPLETE, DISK_FULL, DISK_IO. Do not edit the file then: it could not be brought back
+   */
+  trackEdit(path: string, messageId: string): Promise<Backup>
+  /**
+   * Records the state in which the edit left the file, so that later changes by others show as conflicts.
+   *
+   * @throws {LociError} PATH_LINK, PATH_INVALID, DISK_FULL, DISK_IO
+   */
+  recordEdit(path: string, messageId: string): Promise<void>
+  /**
+   * Records the state of every tracked file, as it is at the call. Ids may repeat: the last snapshot of an id counts.
+   * A tracked file in whose place something else stands now (a link, a directory) keeps its last state.
+   *
+   * @throws {LociError} REWIND_INCOMPLETE, DISK_FULL, DISK_IO: no snapshot was made
+   */
+  makeSnapshot(messageId: string): Promise<Snapshot>
+  /** Oldest first. */
+  snapshots(): readonly Snapshot[]
+  /**
+   * Runs something that edits files by itself, and records what it changed below the root (`.git` apart). A file
+   * that cannot be covered (over a limit, a link, an unreadable one) is named in `untracked` if it changed.
+   *
+   * @throws what `run` threw, after its edits were recorded; REWIND_INCOMPLETE, DISK_FULL, DISK_IO
+   */
+  trackCommand<T>(
+    messageId: string,
+    run: () => Promise<T>,
+  ): Promise<{ result: T; changed: string[]; untracked: string[] }>
+  /**
+   * What a rewind would do. Touches nothing.
+   *
+   * @param options.paths only these files, and what is below these directories
+   * @throws {LociError} SNAPSHOT_NOT_FOUND, SNAPSHOT_EVICTED
+   */
+  planRewind(messageId: string, options?: { paths?: string[] }): Promise<RewindPlan>
+  /**
+   * Brings tracked files back to a snapshot. All snapshots stay. Bytes that are overwritten or deleted are kept first, for
+   * `undoRewind`. With a plan, exactly its changes are made; a file that is no longer as the plan says is a conflict.
+   * `signal` stops it before the first file is touched; after that it runs to its end.
+   *
+   * @throws {LociError} REWIND_CONFLICT with the plan in `details.plan`, nothing touched; SNAPSHOT_NOT_FOUND,
+   * SNAPSHOT_EVICTED, REWIND_INCOMPLETE; DISK_FULL, DISK_IO, where `pendingRewind` tells whether a file was touched
+   */
+  rewind(
+    target: string | RewindPlan,
+    options?: { onConflict?: 'stop' | 'skip' | 'overwrite'; paths?: string[]; signal?: AbortSignal },
+  ): Promise<RewindResult>
+  /**
+   * Brings back what the last rewind, or undo, wrote over: bytes, modes, presence. Files changed since are conflicts and stay,
+   * unless told to overwrite.
+   *
+   * @throws {LociError} SNAPSHOT_NOT_FOUND when nothing was rewound; REWIND_INCOMPLETE, DISK_FULL, DISK_IO
+   */
+  undoRewind(options?: { onConflict?: 'skip' | 'overwrite' }): Promise<RewindResult>
+  /**
+   * Ends an interrupted rewind, forwards or backwards. Files changed since by somebody else are conflicts and stay.
+   *
+   * @throws {LociError} SNAPSHOT_NOT_FOUND when none is pending; DISK_FULL, DISK_IO
+   */
+  resolveRewind(how: 'finish' | 'undo'): Promise<RewindResult>
+  /**
+   * What differs between two snapshots, or a snapshot and the disk. Sorted by path.
+   *
+   * @throws {LociError} SNAPSHOT_NOT_FOUND, SNAPSHOT_EVICTED, BACKUP_MISSING (also damaged, or of another file)
+   */
+  diff(fromId: string, toId?: string, options?: { patch?: boolean }): Promise<FileChange[]>
+  /**
+   * The bytes of a tracked file at a snapshot; `null`: it did not exist.
+   *
+   * @throws {LociError} SNAPSHOT_NOT_FOUND, SNAPSHOT_EVICTED, BACKUP_MISSING (also when the file is not tracked)
+   */
+  readFileAt(messageId: string, path: string): Promise<Uint8Array | null>
+  usage(): Promise<HistoryUsage>
+  /** Removes what nothing needs any more. Names are relative to `dir`. */
+  gc(options?: { dryRun?: boolean }): Promise<{ removed: string[]; freedBytes: number }>
+  /** Waits for what is under way and gives the lease back. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the history of one session. What the ledger tells is the truth. No file under `root` is touched: a rewind
+ * that a crash cut short is reported in `pendingRewind`.
+ *
+ * @throws {LociError} HISTORY_LOCKED with `details` of the owner, when another process (or this one) has it open
+ * for writing; DISK_FULL, DISK_IO
+ */
+export async function openFileHistory(options: FileHistoryOptions): Promise<FileHistory> {
+  const { mode = 'write', maxSnapshots = MAX_SNAPSHOTS } = options
+  if (typeof options.dir !== 'string' || typeof options.root !== 'string') {
+    throw new TypeError('dir and root must be strings')
+  }
+  if (!Number.isInteger(maxSnapshots) || maxSnapshots < 1) {
+    throw new TypeError('maxSnapshots must be a whole number from 1')
+  }
+  if (mode === 'write') await files.mkdir(options.dir)
+  const { dir, root } = await resolveFolders(options)
+  const lease = mode === 'write' ? await takeLease(dir) : undefined
+  try {
+    return await OpenHistory.load({ ...options, dir, root }, maxSnapshots, lease)
+  } catch (error) {
+    await lease?.release()
+    throw error
+  }
+}
+
+async function takeLease(dir: string): Promise<Lease> {
+  try {
+    return await acquireLease(join(dir, 'history'))
+  } catch (error) {
+    if (!isLociError(error, 'LEASE_HELD')) throw error
+    const { pid, host, since, decidable } = error.details
+    const advice =
+      decidable === true
+        ? 'end that process or open with mode "read"'
+        : 'see that it is gone, then break the lease'
+    const message = `The file history ${JSON.stringify(dir)} is open in process ${String(pid)} on ${String(host)} since ${String(since)}; ${advice}`
+    throw new LociError('HISTORY_LOCKED', message, { details: error.details, cause: error })
+  }
+}

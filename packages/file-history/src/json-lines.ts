@@ -1,0 +1,87 @@
+import { appendRecords, files, orAbsent, writeFileAtomic } from '@loci/disk'
+import type { Damage } from '@loci/disk'
+
+/** A readable line of a JSON Lines file. */
+export interface JsonLine {
+  value: Record<string, unknown>
+  /** From 1. */
+  line: number
+  /** Of the first byte of the line. */
+  offset: number
+}
+
+const NEWLINE = 0x0a
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** Whether a parsed value is an object with fields. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Every readable line of `path`, and the damage in it. An absent file has no lines. */
+export async function readJsonLines(path: string): Promise<{ lines: JsonLine[]; damage: Damage[] }> {
+  const bytes = await orAbsent(files.readFile(path))
+  return bytes === undefined ? { lines: [], damage: [] } : parseJsonLines(bytes, path)
+}
+
+/** As {@link readJsonLines}, on bytes. `path` stands in the damage only. */
+export function parseJsonLines(bytes: Uint8Array, path: string): { lines: JsonLine[]; damage: Damage[] } {
+  const lines: JsonLine[] = []
+  const damage: Damage[] = []
+  for (let offset = 0, line = 1; offset < bytes.length; line += 1) {
+    const newline = bytes.indexOf(NEWLINE, offset)
+    const end = newline < 0 ? bytes.length : newline
+    const text = bytes.subarray(offset, end)
+    if (text.length > 0) {
+      const value = parseLine(text)
+      if (isJsonObject(value)) lines.push({ value, line, offset })
+      else damage.push(damagedLine({ text, path, line, offset, isTorn: newline < 0 }))
+    }
+    offset = end + 1
+  }
+  return { lines, damage }
+}
+
+function parseLine(text: Uint8Array): unknown {
+  try {
+    // The decoder drops a byte order mark; `\r` is white space to JSON.
+    return JSON.parse(utf8.decode(text))
+  } catch {
+    return undefined
+  }
+}
+
+function damagedLine(at: {
+  text: Uint8Array
+  path: string
+  line: number
+  offset: number
+  isTorn: boolean
+}): Damage {
+  const { path, line, offset } = at
+  if (at.text.every((byte) => byte === 0)) {
+    return { kind: 'zero-run', path, line, offset, message: `Line ${line} is zero bytes` }
+  }
+  if (at.isTorn) return { kind: 'torn-line', path, line, offset, message: `Line ${line} is cut short` }
+  return { kind: 'bad-line', path, line, offset, message: `Line ${line} is not a JSON object` }
+}
+
+/**
+ * Appends one line for each value, in one write; the file is made (0600) if it is absent.
+ * A file that has a second name is given bytes of its own first: whoever copied a history by hard links must not
+ * find the lines of one in the other.
+ */
+export async function appendJsonLines(path: string, values: readonly unknown[]): Promise<void> {
+  const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''))
+  const file = await files.open(path, 'a+', 0o600)
+  try {
+    if ((await file.stat()).nlink <= 1n) {
+      await appendRecords(file, bytes)
+      return
+    }
+  } finally {
+    await file.close()
+  }
+  await writeFileAtomic(path, await files.readFile(path))
+  await appendJsonLines(path, values)
+}

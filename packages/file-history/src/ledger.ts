@@ -1,0 +1,116 @@
+import { join } from 'node:path'
+import type { Damage } from '@loci/disk'
+import { appendJsonLines, isJsonObject, readJsonLines } from './json-lines.ts'
+import type { Backup, LedgerRecord, Snapshot } from './snapshot.ts'
+
+/**
+ * Where snapshots are recorded, in the order they were made. The default is a JSON Lines file in the backup folder;
+ * an agent passes its transcript. `load` gives every record that is there, in order; `append` resolves once
+ * the record is handed to the operating system.
+ */
+export interface SnapshotLedger {
+  load(): Promise<LedgerRecord[]>
+  append(record: LedgerRecord): Promise<void>
+}
+
+/** The ledger of a history that was given none. */
+export function defaultLedgerPath(dir: string): string {
+  return join(dir, 'snapshots.jsonl')
+}
+
+/** A ledger in the JSON Lines file `path`. Lines that cannot be read are left out and stay where they are. */
+export function fileLedger(path: string): SnapshotLedger {
+  return {
+    load: async () => (await readLedger(path)).records,
+    append: (record) => appendJsonLines(path, [record]),
+  }
+}
+
+/** The records of the JSON Lines file `path` and the damage in it. Lines of other types are passed over. */
+export async function readLedger(path: string): Promise<{ records: LedgerRecord[]; damage: Damage[] }> {
+  const { lines, damage } = await readJsonLines(path)
+  const records: LedgerRecord[] = []
+  for (const { value, line, offset } of lines) {
+    const { record, problems } = parseLedgerRecord(value)
+    if (record) records.push(record)
+    for (const message of problems) damage.push({ kind: 'bad-record', path, line, offset, message })
+  }
+  return { records, damage }
+}
+
+/**
+ * A ledger record out of foreign data. A backup that makes no sense is left out of its snapshot, which keeps the
+ * rest. Fields we do not know stay.
+ */
+export function parseLedgerRecord(value: unknown): { record?: LedgerRecord; problems: string[] } {
+  if (!isJsonObject(value)) return { problems: ['A ledger record is not an object'] }
+  if (value['type'] === 'file-history-delta') return parseDelta(value)
+  if (value['type'] === 'file-history-snapshot') return parseSnapshotRecord(value)
+  return { problems: [] }
+}
+
+function parseDelta(value: Record<string, unknown>): { record?: LedgerRecord; problems: string[] } {
+  const { messageId, snapshotMessageId, trackingPath, timestamp } = value
+  const backup = parseBackup(value['backup'])
+  if (
+    typeof messageId !== 'string' ||
+    typeof snapshotMessageId !== 'string' ||
+    typeof trackingPath !== 'string' ||
+    backup === undefined
+  ) {
+    return { problems: ['A file-history-delta lacks a field or has one of another type'] }
+  }
+  return {
+    record: {
+      type: 'file-history-delta',
+      messageId,
+      snapshotMessageId,
+      trackingPath,
+      backup,
+      timestamp: typeof timestamp === 'string' ? timestamp : backup.backupTime,
+    },
+    problems: [],
+  }
+}
+
+function parseSnapshotRecord(value: Record<string, unknown>): { record?: LedgerRecord; problems: string[] } {
+  const { messageId, snapshot, isSnapshotUpdate } = value
+  const lacking = { problems: ['A file-history-snapshot lacks a field or has one of another type'] }
+  if (typeof messageId !== 'string' || !isJsonObject(snapshot)) return lacking
+  const { messageId: id, timestamp, trackedFileBackups } = snapshot
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || !isJsonObject(trackedFileBackups)) {
+    return lacking
+  }
+  const problems: string[] = []
+  const backups: [string, Backup][] = []
+  for (const [key, foreign] of Object.entries(trackedFileBackups)) {
+    const backup = parseBackup(foreign)
+    if (backup) backups.push([key, backup])
+    else problems.push(`The backup of ${JSON.stringify(key)} in snapshot ${id} makes no sense`)
+  }
+  const parsed: Snapshot = { messageId: id, trackedFileBackups: Object.fromEntries(backups), timestamp }
+  return {
+    record: {
+      type: 'file-history-snapshot',
+      messageId,
+      snapshot: parsed,
+      isSnapshotUpdate: isSnapshotUpdate === true,
+    },
+    problems,
+  }
+}
+
+function parseBackup(value: unknown): Backup | undefined {
+  if (!isJsonObject(value)) return undefined
+  const { backupFileName, version, backupTime, realParentDir } = value
+  if (typeof backupFileName !== 'string' && backupFileName !== null) return undefined
+  if (typeof version !== 'number' || !Number.isSafeInteger(version) || version < 0) return undefined
+  if (typeof realParentDir !== 'string' && realParentDir !== undefined) return undefined
+  return {
+    ...value,
+    backupFileName,
+    version,
+    backupTime: typeof backupTime === 'string' ? backupTime : '',
+    ...(realParentDir === undefined ? {} : { realParentDir }),
+  }
+}

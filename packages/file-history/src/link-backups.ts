@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { cloneFile, fileErrno, files, orAbsent, writeFileAtomic } from '@loci/disk'
+import { BACKUP_NAME } from './backup.ts'
+import { parseEditRecord } from './edit-record.ts'
+import type { EditRecord } from './edit-record.ts'
+import { editLogPath } from './edits.ts'
+import { appendJsonLines, readJsonLines } from './json-lines.ts'
+import { defaultLedgerPath } from './ledger.ts'
+
+/**
+ * Gives the history in `toDir`, of a fork or a resumed session, every backup of the one in `fromDir`: by hard link,
+ * which takes no room, or by a copy where linking fails (another file system). Nothing that is there already
+ * is replaced, and `fromDir` is only read. The default ledger is copied, if there is one. Of `edits.jsonl` goes along what is true of
+ * the fork as well: which bytes the backups were made with, in which state the agent left each file. The
+ * journal stays behind: only the session that rewound can undo it.
+ *
+ * @returns how many backups were linked and copied; nothing is made where `fromDir` is absent
+ */
+export async function linkBackups(options: {
+  fromDir: string
+  toDir: string
+}): Promise<{ linked: number; copied: number }> {
+  const { fromDir, toDir } = options
+  const entries = await orAbsent(files.readdir(fromDir))
+  const result = { linked: 0, copied: 0 }
+  if (entries === undefined) return result
+  await files.mkdir(toDir)
+  for (const { name } of entries) {
+    if (!BACKUP_NAME.test(name) || !(await files.lstat(join(fromDir, name))).isFile()) continue
+    const how = await placeOnce(join(fromDir, name), join(toDir, name))
+    if (how === 'linked') result.linked += 1
+    else if (how !== undefined) result.copied += 1
+  }
+  const edits = await carriedEdits(fromDir)
+  if (edits.length > 0) await appendJsonLines(editLogPath(toDir), edits)
+  const ledger = await orAbsent(files.readFile(defaultLedgerPath(fromDir)))
+  // Last, so that a fork whose ledger is there has the backups that it names.
+  if (ledger) await writeFileAtomic(defaultLedgerPath(toDir), ledger, { mode: 0o600, ifAbsent: true })
+  return result
+}
+
+async function placeOnce(from: string, to: string): Promise<'linked' | 'cloned' | 'copied' | undefined> {
+  try {
+    return await cloneFile(from, to, { link: true })
+  } catch (error) {
+    if (fileErrno(error) === 'EEXIST') return undefined
+    throw error
+  }
+}
+
+async function carriedEdits(fromDir: string): Promise<EditRecord[]> {
+  const { lines } = await readJsonLines(editLogPath(fromDir))
+  const carried: EditRecord[] = []
+  const operations = new Map<string, Extract<EditRecord, { type: 'rewind' }>>()
+  for (const { value } of lines) {
+    const record = parseEditRecord(value)
+    if (record === undefined || record.type === 'rewind-end') continue
+    if (record.type === 'rewind') operations.set(record.id, record)
+    else if (record.type === 'rewind-file') {
+      const operation = operations.get(record.id)
+      const file = operation?.files.find(({ trackingPath }) => trackingPath === record.trackingPath)
+      if (!operation || !file) continue
+      const { messageId, snapshot, timestamp } = operation
+      const { trackingPath } = file
+      carried.push({ type: 'edit', messageId, trackingPath, state: file[record.side], snapshot, timestamp })
+    } else carried.push(record)
+  }
+  return carried
+}

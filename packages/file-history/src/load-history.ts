@@ -1,0 +1,36 @@
+import { resolve } from 'node:path'
+import { files, orAbsent } from '@loci/disk'
+import type { EditLog } from './edits.ts'
+import { parseLedgerRecord } from './ledger.ts'
+import { evict, foldLedger, identityOf } from './snapshot.ts'
+import type { FileHistoryState, LedgerRecord } from './snapshot.ts'
+
+/** The real paths of the two folders, as far as they exist. */
+export async function resolveFolders(options: {
+  dir: string
+  root: string
+}): Promise<{ dir: string; root: string }> {
+  const [dir, root] = await Promise.all([realOr(options.dir), realOr(options.root)])
+  return { dir, root }
+}
+
+async function realOr(path: string): Promise<string> {
+  return (await orAbsent(files.realpath(path))) ?? resolve(path)
+}
+
+/** The state that ledger and log tell, after eviction, and the highest version of each file. Pure. */
+export function loadHistory(
+  foreign: readonly unknown[],
+  log: Pick<EditLog, 'evicted'>,
+  maxSnapshots: number,
+): { state: FileHistoryState; versions: Map<string, number> } {
+  const records: LedgerRecord[] = []
+  for (const value of foreign) {
+    const { record } = parseLedgerRecord(value)
+    if (record) records.push(record)
+  }
+  const { state: whole, versions } = foldLedger(records)
+  const present = evict(whole, (snapshot) => log.evicted.has(identityOf(snapshot)))
+  const excess = present.snapshots.length - maxSnapshots
+  return { state: evict(present, (_, index) => index < excess), versions }
+}

@@ -1,0 +1,244 @@
+import { join } from 'node:path'
+import { files } from '@loci/disk'
+import { readBackup } from './backup.ts'
+import type { BackupContent } from './backup.ts'
+import { isSameState, lookAt } from './compare.ts'
+import type { FileState, Look } from './compare.ts'
+import { describeChange, MAX_TEXT_BYTES } from './describe-change.ts'
+import type { FileChange, Side } from './describe-change.ts'
+import { contentAt, findPlace, findSnapshot } from './content-at.ts'
+import type { HistoryView } from './content-at.ts'
+import { inParallel } from './in-parallel.ts'
+import { isInside, pathOfKey, resolveTrackedPath } from './track-path.ts'
+
+/** A file and why it is named. */
+export interface NamedFile {
+  /** Absolute. */
+  path: string
+  /** A sentence's end, for people. */
+  reason: string
+}
+
+/** What a rewind would do, fit to be printed, or handed to `rewind`. */
+export interface RewindPlan {
+  messageId: string
+  /** Sorted by path. Conflicts are among them: what would be done to them if told to overwrite. */
+  changes: FileChange[]
+  /** Files that somebody else changed after the agent. */
+  conflicts: NamedFile[]
+  /** Tracked files that cannot be brought back. */
+  skipped: NamedFile[]
+  /** What the plan was restricted to. Absent: all tracked files. */
+  paths?: string[]
+}
+
+/** What a rewind did. Every tracked file (or every one asked for) is named once. Paths are absolute and sorted. */
+export interface RewindResult {
+  messageId: string
+  /** Written: bytes, mode or both. */
+  restored: string[]
+  deleted: string[]
+  /** Were as they should be. */
+  unchanged: string[]
+  /** Left alone: cannot be brought back, or writing failed. A second rewind tries again. */
+  skipped: NamedFile[]
+  /** Left alone: changed by somebody else. */
+  conflicts: NamedFile[]
+  /** Whether it changed anything, and `undoRewind` brings that back. */
+  undoable: boolean
+}
+
+/** A tracked file, as found. */
+export interface FileFacts {
+  key: string
+  path: string
+  /** By the real path of the directory: what would be written. */
+  realPath: string
+  /** Why the file must not be looked at or written. */
+  problem?: string
+  target: BackupContent
+  disk: Look
+  left: FileState | null | 'unknown'
+}
+
+/** A file that a rewind writes. */
+export interface PlannedFile {
+  key: string
+  path: string
+  realPath: string
+  before: FileState | null
+  after: FileState | null
+  source: string | null
+  change: FileChange
+  conflict?: string
+}
+
+/** A plan with what its execution needs. */
+export interface DetailedPlan {
+  plan: RewindPlan
+  files: PlannedFile[]
+  unchanged: string[]
+}
+
+type Decision =
+  | { kind: 'unchanged' }
+  | { kind: 'skip'; reason: string }
+  | { kind: 'change'; before: FileState | null; after: FileState | null; conflict?: string }
+
+/** What to do with one file. Pure. */
+export function decideFile({ problem, target, disk, left }: Omit<FileFacts, 'key' | 'path'>): Decision {
+  if (problem !== undefined) return { kind: 'skip', reason: problem }
+  if (disk.kind === 'link') return { kind: 'skip', reason: 'a symbolic link is in its place now' }
+  if (disk.kind === 'directory') return { kind: 'skip', reason: 'a directory is in its place now' }
+  if (disk.kind === 'special')
+    return { kind: 'skip', reason: 'something that is no file is in its place now' }
+  if ('problem' in target) return { kind: 'skip', reason: target.problem }
+  const before = disk.kind === 'file' ? disk.state : null
+  const after = target.state
+  if (isSameState(before, after)) return { kind: 'unchanged' }
+  if (left === 'unknown' || isSameState(before, left)) return { kind: 'change', before, after }
+  return { kind: 'change', before, after, conflict: conflictReason(before, left) }
+}
+
+function conflictReason(before: FileState | null, left: FileState | null): string {
+  if (before === null) return 'it was deleted after the agent left it'
+  if (left === null) return 'it was made after the agent left it absent'
+  return before.sha256 === left.sha256
+    ? 'its permissions were changed after the agent left it'
+    : 'it was changed after the agent left it'
+}
+
+/** Compares the tracked files with the snapshot. Reads only. `paths`: files, or directories with all below them. */
+export async function makePlan(
+  view: HistoryView,
+  messageId: string,
+  paths: readonly string[] | undefined,
+): Promise<DetailedPlan> {
+  const { state, root } = view
+  const index = findSnapshot(state, messageId)
+  const wanted = paths && (await resolveWanted(root, paths))
+  const keys = [...state.trackedFiles].filter((key) => !wanted || isWanted(pathOfKey(root, key).path, wanted))
+  const facts = await inParallel(keys.toSorted(), (key) => gatherFacts(view, index, key))
+  const detailed: DetailedPlan = {
+    plan: { messageId, changes: [], conflicts: [], skipped: [], ...(paths ? { paths: [...paths] } : {}) },
+    files: [],
+    unchanged: [],
+  }
+  const { plan } = detailed
+  for (const path of wanted ?? []) {
+    if (!facts.some((fact) => isInside(path, fact.path)))
+      plan.skipped.push({ path, reason: 'it is not tracked' })
+  }
+  for (const fact of facts) {
+    const decision = decideFile(fact)
+    if (decision.kind === 'unchanged') detailed.unchanged.push(fact.path)
+    else if (decision.kind === 'skip') plan.skipped.push({ path: fact.path, reason: decision.reason })
+    else {
+      const file = await planFile(view, fact, decision)
+      detailed.files.push(file)
+      plan.changes.push(file.change)
+      if (file.conflict !== undefined) plan.conflicts.push({ path: file.path, reason: file.conflict })
+    }
+  }
+  detailed.files.sort(byPath)
+  detailed.unchanged.sort()
+  plan.changes.sort(byPath)
+  plan.conflicts.sort(byPath)
+  plan.skipped.sort(byPath)
+  return detailed
+}
+
+/** Order of everything that lists files. */
+export function byPath(a: { path: string }, b: { path: string }): number {
+  if (a.path === b.path) return 0
+  return a.path < b.path ? -1 : 1
+}
+
+async function resolveWanted(root: string, paths: readonly string[]): Promise<string[]> {
+  return inParallel(paths, async (path) =>
+    path === '.' || path === root ? root : (await resolveTrackedPath(root, path)).path,
+  )
+}
+
+function isWanted(path: string, wanted: readonly string[]): boolean {
+  return wanted.some((folder) => isInside(folder, path))
+}
+
+async function gatherFacts(view: HistoryView, index: number, key: string): Promise<FileFacts> {
+  const { path, problem } = pathOfKey(view.root, key)
+  const facts: FileFacts = {
+    key,
+    path,
+    realPath: path,
+    target: await contentAt(view, index, key),
+    disk: { kind: 'absent' },
+    left: 'unknown',
+  }
+  if (problem !== undefined) return { ...facts, problem }
+  // One file that cannot be read must not hide the others: it is named.
+  try {
+    const place = await findPlace(view, index, key)
+    if ('problem' in place) return { ...facts, ...place }
+    const { realPath } = place
+    return { ...facts, realPath, disk: await lookAt(realPath), left: await readLeft(view, key, path) }
+  } catch (error) {
+    return { ...facts, problem: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+async function readLeft(view: HistoryView, key: string, path: string): Promise<FileFacts['left']> {
+  const { dir, state, log } = view
+  const left = log.leftState(key, state)
+  if (left === null || left === 'unknown' || !('backup' in left)) return left
+  const { backup } = left
+  const noted = log.noted(backup.backupFileName)
+  if (noted) return noted
+  const content = await readBackup(dir, backup, path, undefined)
+  return 'problem' in content ? 'unknown' : content.state
+}
+
+async function planFile(
+  view: HistoryView,
+  fact: FileFacts,
+  decision: Extract<Decision, { kind: 'change' }>,
+): Promise<PlannedFile> {
+  const { key, path, realPath, target } = fact
+  const { before, after, conflict } = decision
+  const source = 'problem' in target ? null : target.source
+  const change = await loadChange({
+    path,
+    name: key,
+    before: before && { state: before, file: realPath },
+    after: after && source !== null ? { state: after, file: join(view.dir, source) } : null,
+    patch: false,
+  })
+  if (change === undefined) throw new TypeError('a planned change changes nothing')
+  return {
+    key,
+    path,
+    realPath,
+    before,
+    after,
+    source,
+    change,
+    ...(conflict === undefined ? {} : { conflict }),
+  }
+}
+
+/** {@link describeChange} on files. */
+export async function loadChange(options: {
+  path: string
+  name: string
+  before: { state: FileState; file: string } | null
+  after: { state: FileState; file: string } | null
+  patch: boolean
+}): Promise<FileChange | undefined> {
+  const [before, after] = await Promise.all([loadSide(options.before), loadSide(options.after)])
+  return describeChange({ ...options, before, after })
+}
+
+async function loadSide(side: { state: FileState; file: string } | null): Promise<Side | null> {
+  if (side === null) return null
+  const { state, file } = side
+  return { state, bytes: state.sizeBytes > MAX_TEXT_BYTES ? undefined : await files.readFile(file) }
+}

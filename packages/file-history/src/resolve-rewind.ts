@@ -1,0 +1,157 @@
+import { join } from 'node:path'
+import { files, LociError, orAbsent } from '@loci/disk'
+import {
+  applyOperation,
+  emptyResult,
+  noteOutcome,
+  restoreName,
+  sortResult,
+  tornError,
+  writeFile,
+} from './apply-rewind.ts'
+import type { ApplyContext, Outcome } from './apply-rewind.ts'
+import { removeScratch } from './backup.ts'
+import { isSameState, isTornMix, lookAt } from './compare.ts'
+import type { EditRecord, OperationFile } from './edit-record.ts'
+import { loadChange } from './plan-rewind.ts'
+import type { PlannedFile, RewindResult } from './plan-rewind.ts'
+
+/**
+ * Brings back what the last rewind, or undo, wrote over. Files that somebody changed since are conflicts.
+ *
+ * @throws {LociError} SNAPSHOT_NOT_FOUND when there is nothing to undo; as {@link applyOperation}
+ */
+export async function undoOperation(
+  context: ApplyContext,
+  onConflict: 'skip' | 'overwrite',
+): Promise<RewindResult> {
+  const { dir, log } = context
+  const last = log.undoable
+  if (last === undefined) {
+    throw new LociError(
+      'SNAPSHOT_NOT_FOUND',
+      'There is no rewind to undo; nothing was rewound in this history',
+    )
+  }
+  const { operation, written } = last
+  const result = emptyResult(operation.messageId)
+  const planned: PlannedFile[] = []
+  for (const file of operation.files.filter(({ trackingPath }) => written.has(trackingPath))) {
+    const found = await planUndo(dir, file, onConflict)
+    if ('kind' in found) noteOutcome(result, file.path, found)
+    else planned.push(found)
+  }
+  const applied = await applyOperation(context, 'undo', operation.messageId, planned)
+  return sortResult({
+    messageId: operation.messageId,
+    restored: applied.restored,
+    deleted: applied.deleted,
+    unchanged: [...result.unchanged, ...applied.unchanged],
+    skipped: [...result.skipped, ...applied.skipped],
+    conflicts: [...result.conflicts, ...applied.conflicts],
+    undoable: applied.undoable,
+  })
+}
+
+async function planUndo(
+  dir: string,
+  file: OperationFile,
+  onConflict: 'skip' | 'overwrite',
+): Promise<PlannedFile | Outcome> {
+  const { trackingPath: key, path, realPath, before: after, kept: source } = file
+  const look = await lookAt(realPath)
+  if (look.kind !== 'file' && look.kind !== 'absent') {
+    return { kind: 'skipped', reason: `a ${look.kind} is in its place now` }
+  }
+  const before = look.kind === 'file' ? look.state : null
+  if (isSameState(before, after)) return { kind: 'unchanged' }
+  if (!isSameState(before, file.after) && onConflict === 'skip') {
+    return { kind: 'conflict', reason: 'it was changed after the rewind' }
+  }
+  if (source !== null && !(await isIntact(join(dir, source), file))) {
+    return { kind: 'skipped', reason: 'the bytes kept of it are missing or damaged' }
+  }
+  const change = await loadChange({
+    path,
+    name: key,
+    before: before && { state: before, file: realPath },
+    after: after && source !== null ? { state: after, file: join(dir, source) } : null,
+    patch: false,
+  })
+  return change ? { key, path, realPath, before, after, source, change } : { kind: 'unchanged' }
+}
+
+async function isIntact(path: string, { before }: OperationFile): Promise<boolean> {
+  const look = await lookAt(path)
+  return look.kind === 'file' && look.state.sha256 === before?.sha256
+}
+
+/** An interrupted rewind: which files are written, which are left. Absolute paths. */
+export interface PendingRewind {
+  messageId: string
+  done: string[]
+  left: string[]
+}
+
+/** The rewind that was begun and not ended, by its marks. Looks at no file. */
+export function pendingRewind({ log }: { log: ApplyContext['log'] }): PendingRewind | null {
+  const { pending } = log
+  if (pending === undefined) return null
+  const { operation, written } = pending
+  const isDone = ({ trackingPath }: OperationFile): boolean => written.has(trackingPath)
+  return {
+    messageId: operation.messageId,
+    done: operation.files.filter(isDone).map(({ path }) => path),
+    left: operation.files.filter((file) => !isDone(file)).map(({ path }) => path),
+  }
+}
+
+/**
+ * Ends an interrupted rewind: writes the files that are left, or brings back those that were written. Each file is
+ * looked at anew; one that stands in neither state is somebody's work, and a conflict.
+ * With `'undo'` the rewind stays pending as long as a file cannot be written back; `'finish'` always ends it.
+ *
+ * @throws {LociError} DISK_FULL, DISK_IO when the journal cannot be written; REWIND_INCOMPLETE for a torn file
+ */
+export async function resolveOperation(context: ApplyContext, how: 'finish' | 'undo'): Promise<RewindResult> {
+  const { dir, log, clock } = context
+  const { pending } = log
+  if (pending === undefined) {
+    throw new LociError('SNAPSHOT_NOT_FOUND', 'No rewind is pending; there is nothing to resolve')
+  }
+  const { operation, written } = pending
+  const { id } = operation
+  const result = emptyResult(operation.messageId)
+  const side = how === 'finish' ? 'after' : 'before'
+  for (const file of operation.files) {
+    await removeScratch(restoreName(file.realPath))
+    const outcome = await resolveFile(dir, file, side)
+    if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
+    const isThere = outcome.kind !== 'conflict' && outcome.kind !== 'skipped'
+    // A file that was written before the interruption has been restored by this rewind all the same.
+    const isOurs = how === 'finish' && outcome.kind === 'unchanged'
+    noteOutcome(result, file.path, isOurs ? { kind: file.after === null ? 'deleted' : 'restored' } : outcome)
+    if (isThere && written.has(file.trackingPath) !== (side === 'after')) {
+      const mark: EditRecord = { type: 'rewind-file', id, trackingPath: file.trackingPath, side }
+      await log.append([mark])
+    }
+  }
+  if (how === 'finish') result.undoable = written.size > 0
+  if (how === 'finish' || result.skipped.length === 0) {
+    const outcome = how === 'finish' ? 'done' : 'undone'
+    await log.append([{ type: 'rewind-end', id, outcome, timestamp: clock().toISOString() }])
+  }
+  return sortResult(result)
+}
+
+async function resolveFile(dir: string, file: OperationFile, side: 'before' | 'after'): Promise<Outcome> {
+  const outcome = await writeFile(dir, file, side)
+  if (outcome.kind !== 'conflict' || file.kept === null || file.source === null) return outcome
+  // A hard-linked file is written in place; what a crash leaves of that is in neither state.
+  const stats = await orAbsent(files.lstat(file.realPath))
+  if (stats === undefined || stats.nlink <= 1n) return outcome
+  const [was, wanted] = [join(dir, file.kept), join(dir, file.source)]
+  const isTorn =
+    (await isTornMix(file.realPath, was, wanted)) || (await isTornMix(file.realPath, wanted, was))
+  return isTorn ? writeFile(dir, file, side, true) : outcome
+}

@@ -1,0 +1,265 @@
+import { basename, dirname, join } from 'node:path'
+import { files, LociError, orAbsent } from '@loci/disk'
+import { kindOf, lookAt } from './compare.ts'
+import type { Anchor, EditRecord } from './edit-record.ts'
+import type { EditLog } from './edits.ts'
+import { evictOldest } from './evict-oldest.ts'
+import { inParallel } from './in-parallel.ts'
+import { KeyedQueue } from './keyed-queue.ts'
+import type { SnapshotLedger } from './ledger.ts'
+import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
+import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
+import { isInside, resolveTrackedPath } from './track-path.ts'
+import type { TrackedPath } from './track-path.ts'
+import { VersionedBackups } from './versioned-backups.ts'
+
+/** What an open history works on. */
+export interface TrackerOptions {
+  dir: string
+  root: string
+  cell: HistoryCell
+  ledger: SnapshotLedger
+  log: EditLog
+  clock: () => Date
+  maxSnapshots: number
+  maxBytes: number | undefined
+  maxFileBytes: number
+  /** Highest version of each file that the ledger names, evicted snapshots too. */
+  versions: Map<string, number>
+  /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
+  isLedgerDamaged: boolean
+}
+
+/**
+ * Records edits and takes snapshots. A change of state is committed inside one `setState`, its ledger record queued
+ * in the same moment, so that the ledger has the order of the commits.
+ */
+export class Tracker {
+  readonly #options: TrackerOptions
+  readonly #paths = new KeyedQueue()
+  readonly #queue = new KeyedQueue()
+  readonly #backups: VersionedBackups
+  #settling: Promise<unknown> = Promise.resolve()
+  #snapshotsInFlight = 0
+  #hasRecordedSnapshot: boolean
+
+  constructor(options: TrackerOptions) {
+    this.#options = options
+    const { snapshots } = options.cell.getState()
+    this.#hasRecordedSnapshot = snapshots.length > 0
+    this.#backups = new VersionedBackups(options, snapshots)
+  }
+
+  async trackEdit(path: string, messageId: string): Promise<Backup> {
+    const target = await resolveTrackedPath(this.#options.root, path)
+    this.#refuseOwn(target.path)
+    await this.ensureSnapshot(messageId)
+    return this.#paths.run(target.key, () => this.#track(target, messageId))
+  }
+
+  async #track(target: TrackedPath, messageId: string): Promise<Backup> {
+    const { cell, log, maxFileBytes } = this.#options
+    const stats = await lookForEdit(target.path)
+    const newest = cell.getState().snapshots.at(-1)
+    let backup = backupOf(newest, target.key)
+    if (backup === undefined) {
+      if (stats && stats.size > maxFileBytes) throw tooLarge(target.path, stats.size, maxFileBytes)
+      backup = await this.#backups.backUp(target)
+      await this.#join(target.key, backup, messageId)
+    }
+    if (!log.isAboutToEdit(target.key, this.#anchor())) {
+      const timestamp = this.#now()
+      await log.append([
+        { type: 'track', messageId, trackingPath: target.key, snapshot: this.#anchor(), timestamp },
+      ])
+    }
+    return backup
+  }
+
+  /** A file changed by a command joins the newest snapshot with the bytes it had before, unless it is in it. */
+  async trackChanged(key: string, before: string | null, messageId: string): Promise<void> {
+    const { root, cell } = this.#options
+    await this.ensureSnapshot(messageId)
+    await this.#paths.run(key, async () => {
+      if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return
+      const path = join(root, key)
+      const target = { key, path, parent: dirname(path) }
+      await this.#join(key, await this.#backups.record(target, before), messageId)
+    })
+  }
+
+  async recordEdit(path: string, messageId: string): Promise<void> {
+    const target = await resolveTrackedPath(this.#options.root, path)
+    this.#refuseOwn(target.path)
+    await this.#paths.run(target.key, async () => {
+      await lookForEdit(target.path)
+      await this.#recordState(target.key, target.path, messageId)
+    })
+  }
+
+  /** Notes the states in which a command left these files. */
+  async recordStates(keys: readonly string[], messageId: string): Promise<void> {
+    const { root } = this.#options
+    await inParallel(keys, (key) =>
+      this.#paths.run(key, () => this.#recordState(key, join(root, key), messageId)),
+    )
+  }
+
+  async #recordState(key: string, path: string, messageId: string): Promise<void> {
+    const look = await lookAt(path)
+    const state = look.kind === 'file' ? look.state : null
+    const timestamp = this.#now()
+    await this.#options.log.append([
+      { type: 'edit', messageId, trackingPath: key, state, snapshot: this.#anchor(), timestamp },
+    ])
+  }
+
+  /** Makes sure that some snapshot is in the ledger, for edits to join; a first one gets the id of the edit. */
+  async ensureSnapshot(messageId: string): Promise<void> {
+    while (!this.#hasRecordedSnapshot) {
+      if (this.#snapshotsInFlight === 0) await this.makeSnapshot(messageId)
+      else await this.#settling
+    }
+  }
+
+  async makeSnapshot(messageId: string): Promise<Snapshot> {
+    const { cell, log } = this.#options
+    // Phase 1, in the same moment as the call: what is tracked, and a place in the queue of each of those files,
+    // so that an edit announced from now on waits until its file has been looked at.
+    let captured = cell.getState()
+    cell.setState((previous) => (captured = previous))
+    const { sequence } = log
+    const earlier = this.#settling
+    this.#snapshotsInFlight += 1
+    // Phase 2: all files, holding nothing.
+    const work = inParallel([...captured.trackedFiles], async (key) => {
+      const backup = await this.#paths.run(key, () => this.#backups.backUpTracked(key))
+      return [key, backup] as const
+    })
+    // Phase 3, in the order of the calls.
+    const result = earlier
+      .then(() => work)
+      .then((backups) => this.#commitSnapshot(messageId, backups, sequence))
+    work.catch(() => undefined)
+    this.#settling = result.then(
+      () => (this.#snapshotsInFlight -= 1),
+      () => (this.#snapshotsInFlight -= 1),
+    )
+    return result
+  }
+
+  async #commitSnapshot(
+    messageId: string,
+    backups: readonly (readonly [string, Backup])[],
+    sequence: number,
+  ): Promise<Snapshot> {
+    const { log } = this.#options
+    const timestamp = this.#now()
+    const identity = identityOf({ messageId, timestamp })
+    let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
+    await this.#commit(
+      (previous) => {
+        // What joined the newest snapshot meanwhile is inherited from it.
+        const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {})
+        const merged = new Map([...meanwhile, ...backups])
+        snapshot = { messageId, trackedFileBackups: Object.fromEntries(merged), timestamp }
+        return addSnapshot(previous, snapshot)
+      },
+      (previous) => removeSnapshot(previous, identity),
+      () => ({ type: 'file-history-snapshot', messageId, snapshot, isSnapshotUpdate: false }),
+    )
+    this.#hasRecordedSnapshot = true
+    // Edits since the look are newer than this snapshot, although they were recorded before it.
+    const renewed = log.eventsSince(sequence).map(({ key, state }): EditRecord => {
+      const common = { messageId, trackingPath: key, snapshot: this.#anchor(), timestamp }
+      return state === 'unknown' ? { type: 'track', ...common } : { type: 'edit', ...common, state }
+    })
+    // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
+    if (renewed.length > 0) await log.append(renewed).catch(() => undefined)
+    await evictOldest(this.#options)
+    return snapshot
+  }
+
+  async #join(key: string, backup: Backup, messageId: string): Promise<void> {
+    const timestamp = this.#now()
+    let joined: Snapshot | undefined
+    await this.#commit(
+      (previous) => {
+        joined = previous.snapshots.at(-1)
+        return joinNewest(previous, key, backup)
+      },
+      (previous) => (joined ? removeJoined(previous, identityOf(joined), key, backup) : previous),
+      () => ({
+        type: 'file-history-delta',
+        messageId,
+        snapshotMessageId: joined?.messageId ?? messageId,
+        trackingPath: key,
+        backup,
+        timestamp,
+      }),
+    )
+  }
+
+  /** One change of state and its ledger record. Where the record cannot be written, the change is taken back. */
+  async #commit(
+    change: (previous: FileHistoryState) => FileHistoryState,
+    takeBack: (previous: FileHistoryState) => FileHistoryState,
+    record: () => LedgerRecord,
+  ): Promise<void> {
+    const { cell, ledger } = this.#options
+    try {
+      cell.setState(change)
+      const line = record()
+      await this.#queue.run('ledger', () => ledger.append(line))
+    } catch (error) {
+      try {
+        cell.setState(takeBack)
+      } catch {
+        // A listener of the cell that throws has thrown before: its first error is the one to report.
+      }
+      throw error
+    }
+  }
+
+  #refuseOwn(path: string): void {
+    const { dir } = this.#options
+    const folder = basename(dirname(dir)) === 'file-history' ? dirname(dir) : dir
+    if (!isInside(folder, path)) return
+    throw new LociError('PATH_INVALID', `${JSON.stringify(path)} belongs to the file history itself`, {
+      details: { path },
+    })
+  }
+
+  #anchor(): Anchor {
+    const newest = this.#options.cell.getState().snapshots.at(-1)
+    return newest ? { messageId: newest.messageId, timestamp: newest.timestamp } : null
+  }
+
+  #now(): string {
+    return this.#options.clock().toISOString()
+  }
+}
+
+/** A file that is to be edited: absent or regular. */
+async function lookForEdit(path: string): Promise<{ size: number } | undefined> {
+  const stats = await orAbsent(files.lstat(path))
+  if (stats === undefined || stats.isFile()) return stats && { size: Number(stats.size) }
+  const kind = kindOf(stats)
+  const name = JSON.stringify(path)
+  if (kind === 'link') {
+    throw new LociError('PATH_LINK', `${name} is a symbolic link; track the file it leads to`, {
+      details: { path },
+    })
+  }
+  throw new LociError('PATH_INVALID', `${name} is a ${kind}, not a regular file; only files are tracked`, {
+    details: { path },
+  })
+}
+
+function tooLarge(path: string, sizeBytes: number, maxFileBytes: number): LociError {
+  return new LociError(
+    'FILE_TOO_LARGE',
+    `${JSON.stringify(path)} has ${sizeBytes} bytes, the limit is ${maxFileBytes}; raise maxFileBytes or leave it out`,
+    { details: { path, sizeBytes, maxFileBytes } },
+  )
+}

@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import type { Damage } from '@loci/disk'
+import { readBackup } from './backup.ts'
+import { EditLog } from './edits.ts'
+import { inParallel } from './in-parallel.ts'
+import { defaultLedgerPath, parseLedgerRecord, readLedger } from './ledger.ts'
+import type { SnapshotLedger } from './ledger.ts'
+import { loadHistory, resolveFolders } from './load-history.ts'
+import { MAX_SNAPSHOTS } from './snapshot.ts'
+import type { Backup, FileHistoryState } from './snapshot.ts'
+import { pathOfKey } from './track-path.ts'
+
+/**
+ * Everything wrong with a history: lines that cannot be read, recorded paths that climb, backups that are missing,
+ * damaged or of another file, a rewind that was interrupted. Reads only; nothing for a history that does not exist.
+ * A ledger that is passed in is asked for its records; the damage of its own file is its owner's to find.
+ *
+ * @throws {LociError} DISK_IO when the folder cannot be read
+ */
+export async function verifyFileHistory(options: {
+  dir: string
+  root: string
+  ledger?: SnapshotLedger
+}): Promise<Damage[]> {
+  const { dir, root } = await resolveFolders(options)
+  const damage: Damage[] = []
+  const ledgerPath = defaultLedgerPath(dir)
+  let records: unknown[]
+  if (options.ledger) {
+    records = await options.ledger.load()
+    for (const record of records) {
+      for (const message of parseLedgerRecord(record).problems) {
+        damage.push({ kind: 'bad-record', path: dir, message })
+      }
+    }
+  } else {
+    const read = await readLedger(ledgerPath)
+    records = read.records
+    damage.push(...read.damage)
+  }
+  const log = await EditLog.open(dir)
+  damage.push(...log.damage)
+  const { state } = loadHistory(records, log, MAX_SNAPSHOTS)
+  damage.push(...(await checkBackups({ dir, root, state, log })))
+  if (log.pending) {
+    const { messageId } = log.pending.operation
+    const message = `A rewind to ${messageId} was interrupted; open the history and resolve it`
+    damage.push({ kind: 'rewind-incomplete', path: log.path, message })
+  }
+  return damage
+}
+
+async function checkBackups(history: {
+  dir: string
+  root: string
+  state: FileHistoryState
+  log: EditLog
+}): Promise<Damage[]> {
+  const { dir, root, state, log } = history
+  const backups = new Map<string, { key: string; backup: Backup }>()
+  const damage: Damage[] = []
+  for (const snapshot of state.snapshots) {
+    for (const [key, backup] of Object.entries(snapshot.trackedFileBackups)) {
+      backups.set(JSON.stringify([key, backup.backupFileName]), { key, backup })
+    }
+  }
+  for (const key of state.trackedFiles) {
+    const { path, problem } = pathOfKey(root, key)
+    if (problem !== undefined) damage.push({ kind: 'bad-path', path, message: `${key}: ${problem}` })
+  }
+  const problems = await inParallel([...backups.values()], async ({ key, backup }) => {
+    const content = await readBackup(dir, backup, pathOfKey(root, key).path, log.noted(backup.backupFileName))
+    return 'problem' in content ? { key, backup, problem: content.problem } : undefined
+  })
+  for (const found of problems) {
+    if (!found) continue
+    const path = join(dir, found.backup.backupFileName ?? '')
+    damage.push({ kind: 'bad-backup', path, message: `${found.key}: ${found.problem}` })
+  }
+  return damage
+}

@@ -1,0 +1,105 @@
+import { dirname, join } from 'node:path'
+import { files, isLociError, orAbsent } from '@loci/disk'
+import { backupNameProblem, createBackup } from './backup.ts'
+import { compareStatsAndContent } from './compare.ts'
+import type { EditLog } from './edits.ts'
+import type { Backup, Snapshot } from './snapshot.ts'
+import { pathOfKey, realDirectory } from './track-path.ts'
+import type { TrackedPath } from './track-path.ts'
+
+/**
+ * The backups of each file, one version for each change. Calls for one file must not overlap.
+ * A backup counts as the last of its file from the moment it is made, whether a snapshot comes to name it or not.
+ */
+export class VersionedBackups {
+  readonly #options: {
+    dir: string
+    root: string
+    log: EditLog
+    clock: () => Date
+    versions: Map<string, number>
+  }
+  readonly #latest = new Map<string, Backup>()
+
+  constructor(
+    options: { dir: string; root: string; log: EditLog; clock: () => Date; versions: Map<string, number> },
+    snapshots: readonly Snapshot[],
+  ) {
+    this.#options = options
+    for (const snapshot of snapshots) {
+      for (const [key, backup] of Object.entries(snapshot.trackedFileBackups)) this.#latest.set(key, backup)
+    }
+  }
+
+  /**
+   * The backup of a tracked file as it is now. One that cannot be looked at without following a link, or that is no
+   * file any more, keeps its last.
+   */
+  async backUpTracked(key: string): Promise<Backup> {
+    const { path, problem } = pathOfKey(this.#options.root, key)
+    const latest = this.#latest.get(key)
+    const parent = problem === undefined ? await placeOf(path) : undefined
+    const isElsewhere = latest?.realParentDir !== undefined && latest.realParentDir !== parent
+    if (latest && (parent === undefined || isElsewhere)) return latest
+    return this.backUp({ key, path, parent: parent ?? dirname(path) })
+  }
+
+  /** The backup of a file as it is now: the last one if nothing changed. */
+  async backUp(target: TrackedPath): Promise<Backup> {
+    const latest = this.#latest.get(target.key)
+    if (latest && (await this.#isCurrent(latest, target.path))) return latest
+    return this.record(target, target.path)
+  }
+
+  async #isCurrent(backup: Backup, path: string): Promise<boolean> {
+    if (backupNameProblem(backup, path) !== undefined) return false
+    const { backupFileName: name } = backup
+    if (name === null) return (await orAbsent(files.lstat(path))) === undefined
+    const stored = join(this.#options.dir, name)
+    // A backup that is lost is not equal to a file that is gone.
+    if ((await orAbsent(files.lstat(stored))) === undefined) return false
+    return (await compareStatsAndContent(path, stored)) === 'same'
+  }
+
+  /** A new backup of `target` with the bytes of `source`; `null`, or a file that is gone, records absence. */
+  async record(target: TrackedPath, source: string | null): Promise<Backup> {
+    const { dir, versions, log, clock } = this.#options
+    const { key, path, parent } = target
+    const known = versions.get(key)
+    const fromVersion = (known ?? 0) + 1
+    const made =
+      source === null
+        ? undefined
+        : await createBackup({
+            dir,
+            path: source,
+            trackedPath: path,
+            fromVersion,
+            twin: (state) => log.twinOf(state),
+          })
+    if (made) {
+      await log.append([{ type: 'backup', name: made.name, ...made.state, first: known === undefined }])
+    }
+    const backup: Backup = {
+      backupFileName: made?.name ?? null,
+      version: made?.version ?? fromVersion,
+      backupTime: clock().toISOString(),
+      realParentDir: parent,
+    }
+    versions.set(key, backup.version)
+    this.#latest.set(key, backup)
+    return backup
+  }
+}
+
+/** Real path of the directory of `path`, if a regular file or nothing is there. */
+async function placeOf(path: string): Promise<string | undefined> {
+  try {
+    const parent = await realDirectory(dirname(path))
+    const stats = await orAbsent(files.lstat(path))
+    return stats === undefined || stats.isFile() ? parent : undefined
+  } catch (error) {
+    if (isLociError(error, 'PATH_INVALID')) return undefined
+    throw error
+  }
+}
