@@ -37,7 +37,7 @@ Each folder has an index, ${INDEX_FILE}, with one line per memory; the indexes a
 Each memory has one of four types:
 - user: who the user is: role, experience, goals. Save when you learn something that should change how you explain or choose. "Has written Go for ten years, React is new to them."
 - feedback: how the user wants you to work, both corrections and approaches they confirmed. Save when they correct you or agree to something that was not obvious, with the reason, so that you can judge new cases. "Run the integration tests against a real database: mocks hid a broken migration last year."
-- project: facts about the work that files and history do not tell: decisions, deadlines, who is responsible, why something is as it is. Write dates out: "by 2031-03-06", not "by Thursday".
+- project: facts about the work that files and history do not tell: decisions, deadlines, who is responsible, why something is as it is. Write dates out with day, month and year, never "Thursday" or "next week".
 - reference: where to find something outside: a dashboard, a ticket project, a document, and what it is good for.
 
 Save also whatever the user asks you to remember; if they ask you to forget something, remove it.`,
@@ -66,7 +66,7 @@ Always both steps:
    ---
    name: Short title
    description: One line by which you would recognise that it matters
-   type: user, feedback, project or reference
+   type: user | feedback | project | reference
    ---
 
    The fact; for feedback and project also why, and when it applies.

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { files, isAbsent } from '@loci/disk'
+import { files, isAbsent, orAbsent } from '@loci/disk'
 import type { MemoryDirs } from './dirs.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { messageOf } from './folder.ts'
@@ -91,9 +91,9 @@ async function loadPart(source: {
   }
 }
 
-/** Looks first, since opening a FIFO would wait for ever. */
+/** Looks first, since opening a FIFO would wait for ever, and a link to nowhere is not nothing. */
 async function readRegular(file: string): Promise<Buffer> {
-  const stats = await files.stat(file)
+  const stats = (await orAbsent(files.stat(file))) ?? (await files.lstat(file))
   if (!stats.isFile() && !stats.isDirectory())
     throw new Error(`${JSON.stringify(file)} is not a regular file`)
   return files.readFile(file)

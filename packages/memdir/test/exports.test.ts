@@ -1,0 +1,20 @@
+import * as memdir from '@loci/memdir'
+import { expect, test } from 'vitest'
+
+test('the public names', () => {
+  expect(Object.keys(memdir).toSorted()).toEqual([
+    'MAX_ENTRYPOINT_BYTES',
+    'MAX_ENTRYPOINT_LINES',
+    'MAX_MEMORY_LINES',
+    'dailyLogTemplate',
+    'explainAutoMemory',
+    'isAutoMemoryEnabled',
+    'loadMemory',
+    'loadMemoryPrompt',
+    'memoryDirs',
+    'memoryRoot',
+    'openMemdir',
+    'saveMemory',
+    'truncateEntrypointContent',
+  ])
+})

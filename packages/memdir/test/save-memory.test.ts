@@ -1,0 +1,85 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { loadMemory, MAX_MEMORY_LINES, saveMemory } from '@loci/memdir'
+import { faultLoop, tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+let work: Tree
+let file: string
+beforeEach(async () => {
+  work = await tree()
+  file = work.path('deep/down/MEMORY.md')
+})
+afterEach(() => work.remove())
+
+test('what is saved is loaded, and the first save makes folder and file', async () => {
+  expect(await loadMemory(file)).toBeNull()
+  expect(await saveMemory('- prefers tabs', { file })).toBe(
+    `Saved 1 line to ${file} (now 1 of 200 lines, 14 of 25000 bytes).`,
+  )
+  expect(await saveMemory('- one\n- two\n', { file })).toContain('Saved 2 lines')
+  expect(await work.read('deep/down/MEMORY.md')).toBe('- prefers tabs\n- one\n- two\n')
+  expect(await loadMemory(file)).toBe('- prefers tabs\n- one\n- two')
+})
+
+test('what the file holds stays as it is; a last line without end gets one', async () => {
+  await mkdir(work.path('deep/down'), { recursive: true })
+  await writeFile(file, '\uFEFF# Mine\r\nlast')
+  await saveMemory('new\n\n', { file })
+  expect(await work.read('deep/down/MEMORY.md')).toBe('\uFEFF# Mine\r\nlast\nnew\n')
+})
+
+test('over the limit the cut part comes with a warning, and saving says so', async () => {
+  expect(MAX_MEMORY_LINES).toBe(200)
+  const confirmation = await saveMemory('line\n'.repeat(247), { file })
+  expect(confirmation).toContain('247 of 200 lines')
+  expect(confirmation).toContain('will not see all')
+  const text = await loadMemory(file)
+  expect(text?.split('\n').filter((line) => line === 'line')).toHaveLength(200)
+  expect(text?.split('\n').at(-1)).toMatch(/^> .*247 lines.*limit of 200 lines/)
+})
+
+test('nothing is not saved', async () => {
+  await expect(saveMemory(' \n', { file })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+  // @ts-expect-error a caller without types
+  await expect(saveMemory(undefined, { file })).rejects.toThrow(TypeError)
+  expect(await work.snapshot()).toEqual({})
+})
+
+test('an empty file is empty, an unreadable one an error', async () => {
+  await mkdir(work.path('deep/down'), { recursive: true })
+  await writeFile(file, '')
+  expect(await loadMemory(file)).toBe('')
+  await expect(loadMemory(work.path('deep'))).rejects.toMatchObject({ code: 'DISK_IO' })
+})
+
+test('many saves at once lose nothing', async () => {
+  const texts = Array.from({ length: 20 }, (_, n) => `- note ${n}`)
+  await Promise.all(texts.map((text) => saveMemory(text, { file })))
+  expect((await work.read('deep/down/MEMORY.md')).trim().split('\n').toSorted()).toEqual(texts.toSorted())
+})
+
+describe('when the disk fails', () => {
+  test('old lines stay, a confirmed line is there, and the next save goes on', async () => {
+    let round = 0
+    let current = ''
+    const trips = await faultLoop({
+      run: async () => {
+        current = work.path(`f${++round}/M.md`)
+        await mkdir(work.path(`f${round}`))
+        await writeFile(current, 'old\n')
+        await saveMemory('new', { file: current })
+      },
+      verify: async (error) => {
+        const name = current.slice(work.root.length + 1)
+        const text = await work.read(name)
+        expect(text.startsWith('old\n')).toBe(true)
+        if (error === undefined) expect(text).toBe('old\nnew\n')
+        else expect(error).toMatchObject({ code: expect.stringMatching(/^DISK_(IO|FULL)$/) })
+        await saveMemory('next', { file: current })
+        expect(await work.read(name)).toMatch(/^next\n$/m)
+      },
+    })
+    expect(trips).toBeGreaterThan(20)
+  })
+})
