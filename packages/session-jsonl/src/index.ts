@@ -1,1 +1,27 @@
-export {}
+export { createSession, openSession } from './session.ts'
+export type { Session, SessionOptions } from './session.ts'
+export type { Entry, EntryDraft, RecordDraft } from './entry.ts'
+export type {
+  ContentBlock,
+  DocumentBlock,
+  ImageBlock,
+  ModelMessage,
+  RedactedThinkingBlock,
+  TextBlock,
+  ThinkingBlock,
+  ToolResultBlock,
+  ToolUseBlock,
+} from './content-block.ts'
+export type { Durability } from './append-log.ts'
+export type { Tip } from './tips.ts'
+export { forkSession } from './fork.ts'
+export { readTranscript } from './read-transcript.ts'
+export type { TranscriptItem } from './transcript.ts'
+export { listSessions } from './list.ts'
+export { sessionInfo } from './session-info.ts'
+export type { SessionInfo } from './session-info.ts'
+export { verifySession } from './verify.ts'
+export { LITE_READ_BUF_SIZE, readHeadAndTail } from './head-tail.ts'
+export type { HeadAndTail } from './head-tail.ts'
+export { extractJsonStringField, extractLastJsonStringField } from './extract-field.ts'
+export type { Mirror, SessionKey, SessionStore, SessionStoreEntry, SessionSummaryEntry } from './store.ts'

@@ -1,0 +1,91 @@
+import type { Damage } from '@loci/disk'
+import { composeChain } from './chain.ts'
+import { compactionDamage } from './compaction.ts'
+import type { Entry, RecordDraft } from './entry.ts'
+import { findTip } from './tip.ts'
+import { indexTools, toolCallIds, toolResultIds } from './tool-results.ts'
+import type { ToolIndex } from './tool-results.ts'
+import type { TranscriptItem } from './transcript.ts'
+import { buildTree } from './tree.ts'
+import type { EntryTree, TreeNode } from './tree.ts'
+
+/** Everything that is known of a transcript: its tree, where its conversation stands, and what is wrong with it. */
+export interface Analysis {
+  readonly tree: EntryTree
+  readonly tools: ToolIndex
+  /** Where the conversation goes on, by the file alone. */
+  readonly tip: string | null
+  /** Everything wrong, in file order. */
+  readonly damage: readonly Damage[]
+}
+
+/** Analyses the items of a transcript whose session has that id. Pure. */
+export function analyse(items: readonly TranscriptItem[], path: string, sessionId: string): Analysis {
+  const tree = buildTree(items, path)
+  const unreadable = items.flatMap(({ damage }) => (damage ? [damage] : []))
+  const damage = [
+    ...unreadable,
+    ...tree.damage,
+    ...compactionDamage(tree),
+    ...strayResults(tree),
+    ...foreignLines(items, path, sessionId),
+  ]
+  return {
+    tree,
+    tools: indexTools(tree),
+    tip: findTip(tree),
+    damage: damage.toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0)),
+  }
+}
+
+/** An entry of the conversation by its uuid; not a subagent's line. */
+export function entryNode(analysis: Analysis, uuid: string): TreeNode | undefined {
+  const node = analysis.tree.byUuid.get(uuid)
+  return node?.entry.isSidechain === true ? undefined : node
+}
+
+/** The chain that ends at `tip`; none for an empty conversation. */
+export function chainTo(analysis: Analysis, tip: TreeNode | undefined): Entry[] {
+  return tip ? composeChain(analysis.tree, analysis.tools, tip).map(({ entry }) => entry) : []
+}
+
+/** The records of one kind outside the conversation, in file order. */
+export function recordsOf(tree: EntryTree, type: string): RecordDraft[] {
+  return [
+    ...tree.records.filter(({ record }) => record.type === type),
+    ...tree.nodes
+      .filter(({ entry, main }) => !main && entry.type === type)
+      .map(({ entry, position }) => ({ record: entry, position })),
+  ]
+    .toSorted((a, b) => a.position - b.position)
+    .map(({ record }) => record)
+}
+
+/** Results of tool calls that no line of the conversation makes; they are left out of what is sent. */
+function strayResults(tree: EntryTree): Damage[] {
+  const calls = new Set(tree.nodes.flatMap(({ entry }) => toolCallIds(entry)))
+  return tree.nodes.flatMap(({ entry, main, source }) => {
+    const stray = main ? toolResultIds(entry).filter((id) => !calls.has(id)) : []
+    if (stray.length === 0) return []
+    const { offset, line } = source
+    const message = `Line ${line} brings the result of ${stray.join(', ')}, which nothing calls; it is left out of what is sent`
+    return [{ kind: 'stray-result', path: tree.path, offset, line, message }]
+  })
+}
+
+/** Lines that say they are of another session: one note for each such id, where it comes first. */
+function foreignLines(items: readonly TranscriptItem[], path: string, sessionId: string): Damage[] {
+  const first = new Map<string, { item: TranscriptItem; lines: number }>()
+  for (const item of items) {
+    const id = item.record?.['sessionId']
+    if (typeof id !== 'string' || id === sessionId) continue
+    const seen = first.get(id)
+    if (seen) seen.lines += 1
+    else first.set(id, { item, lines: 1 })
+  }
+  return [...first].map(([id, { item, lines }]) => {
+    const { offset, line } = item
+    const message = `Line ${line}${lines > 1 ? ` and ${lines - 1} more` : ''} say they are of session ${JSON.stringify(id)}; they are read as this one's`
+    return { kind: 'foreign-session', path, offset, line, message }
+  })
+}

@@ -1,0 +1,64 @@
+import { compacted, isBoundary, isSummary } from './compaction.ts'
+import { logicalParent } from './tip.ts'
+import type { ToolIndex } from './tool-results.ts'
+import { withToolResults } from './tool-results.ts'
+import type { EntryTree, TreeNode } from './tree.ts'
+
+/**
+ * The conversation that ends at `tip`, root first: the path through the tree ({@link buildTree} says how links that
+ * do not hold are put right), the results and lines of tool calls that hang beside it put back, and the last
+ * compaction applied. A compaction without a summary, as a crash leaves it, does not count.
+ *
+ * A repeated uuid counts once: what the last copy says with the links of the first.
+ */
+export function composeChain(
+  tree: EntryTree,
+  index: ToolIndex,
+  tip: TreeNode,
+  options: { wholeMessage?: TreeNode | undefined } = {},
+): TreeNode[] {
+  let before: TreeNode[] = []
+  for (const leg of legsTo(tree, tip)) {
+    const begins = leg[0]
+    if (begins === undefined) continue
+    const compaction = isBoundary(begins.entry) && leg.some((node) => isSummary(node.entry))
+    const path = compaction ? compacted(tree, leg, before) : [...before, ...leg]
+    before = withToolResults(path, index, options)
+  }
+  return before
+}
+
+/** Every entry that the conversation ending at `tip` came through, also those that compactions closed. */
+export function lineageOf(
+  tree: EntryTree,
+  index: ToolIndex,
+  tip: TreeNode,
+  options: { wholeMessage?: TreeNode | undefined } = {},
+): Set<TreeNode> {
+  const found = new Set<TreeNode>()
+  for (const leg of legsTo(tree, tip)) {
+    for (const node of withToolResults(leg, index, options)) found.add(node)
+  }
+  return found
+}
+
+/** The way from the first root to `tip`, one leg for each compaction boundary on it; a boundary begins its leg. */
+function legsTo(tree: EntryTree, tip: TreeNode): TreeNode[][] {
+  const legs: TreeNode[][] = []
+  const seen = new Set<TreeNode>()
+  let leg: TreeNode[] = []
+  let at: TreeNode | undefined = tip
+  // A boundary that names what comes after it as what it closed would never end.
+  while (at && !seen.has(at)) {
+    seen.add(at)
+    leg.push(at)
+    const boundary: boolean = at.main && isBoundary(at.entry)
+    if (boundary) {
+      legs.push(leg.toReversed())
+      leg = []
+    }
+    at = at.parent ?? (boundary ? logicalParent(tree, at) : undefined)
+  }
+  if (leg.length > 0) legs.push(leg.toReversed())
+  return legs.toReversed()
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { dirname } from 'node:path'
+import { fileErrno, files, LociError, orAbsent } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+import { analyse } from './analysis.ts'
+import { sessionExists, syncDirectory } from './append-log.ts'
+import { editLine } from './edit-line.ts'
+import { invalid } from './entry.ts'
+import { FollowedTranscript } from './follow-transcript.ts'
+import { planFork } from './plan-fork.ts'
+import type { ForkLine } from './plan-fork.ts'
+import { openTranscript } from './read-transcript.ts'
+import { sessionPath, sideDirectory } from './session-path.ts'
+import type { SessionOptions } from './session.ts'
+import { copySideFiles } from './side-files.ts'
+import { wellFormed } from './well-formed.ts'
+
+/**
+ * Copies a conversation into a new session of the same project, whole without its source: the entries from the root to
+ * `upTo`, with the whole message that it is part of and its tool results. They keep uuid, parentUuid and timestamp, and
+ * every byte but the session id; a uuid is unique per session, not globally. What {@link planFork} says is copied with
+ * them, and so are the side files (subagents, whose lines get the new id, tool results, scratchpad). The fork's
+ * `conversation()` is the source's up to there, byte for byte.
+ *
+ * The source is only read, and may be open elsewhere. The fork appears whole or not at all, also after a crash, which
+ * can leave scratch behind.
+ *
+ * @param options.upTo default: the source's tip
+ * @param options.title the fork's title; default: none
+ * @param options.newSessionId default: `createId()`
+ * @throws {LociError} SESSION_NOT_FOUND; SESSION_EXISTS when the new id is taken; ENTRY_NOT_FOUND when `upTo` is no
+ * entry of the conversation; ENTRY_INVALID for an empty title or an id that is no file name; DISK_FULL, DISK_IO
+ */
+export async function forkSession(
+  options: SessionOptions & { sessionId: string; upTo?: string; title?: string; newSessionId?: string },
+): Promise<{ sessionId: string; path: string }> {
+  const { projectDir, sessionId, upTo, clock = () => new Date(), createId = randomUUID } = options
+  const sourcePath = sessionPath(projectDir, sessionId)
+  const newId = options.newSessionId ?? createId()
+  const path = sessionPath(projectDir, newId)
+  const title = checkTitle(options.title)
+  const source = await openTranscript(sourcePath)
+  try {
+    await refuseTaken(path, sideDirectory(projectDir, newId))
+    const transcript = new FollowedTranscript(sourcePath)
+    await transcript.catchUp(source)
+    const analysis = analyse(transcript.items, sourcePath, sessionId)
+    const wish = { sourceSessionId: sessionId, sessionId: newId, upTo, title, clock, createId }
+    const plan = planFork(analysis, wish)
+    if (plan === undefined) throw noEntry(upTo, sessionId)
+    const side = await copySideFiles(
+      sideDirectory(projectDir, sessionId),
+      sideDirectory(projectDir, newId),
+      newId,
+    )
+    try {
+      await publish(path, source, plan.lines, options.durability === 'fsync')
+    } catch (error) {
+      if (side) await files.removeTree(side).catch(() => undefined)
+      throw error
+    }
+    return { sessionId: newId, path }
+  } finally {
+    await source.close()
+  }
+}
+
+function checkTitle(title: unknown): string | undefined {
+  if (title === undefined) return undefined
+  if (typeof title !== 'string') throw new TypeError('title must be a string')
+  const trimmed = wellFormed(title.trim())
+  if (trimmed === '') throw invalid('The title must not be empty; leave it out for none')
+  return trimmed
+}
+
+async function refuseTaken(path: string, side: string): Promise<void> {
+  for (const taken of [path, side]) if (await orAbsent(files.lstat(taken))) throw sessionExists(taken)
+}
+
+function noEntry(upTo: string | undefined, sessionId: string): LociError {
+  const message = `There is no entry ${JSON.stringify(upTo)} in the conversation of session ${sessionId}; entries are listed by chain() and tips()`
+  return new LociError('ENTRY_NOT_FOUND', message, { details: { uuid: upTo, sessionId } })
+}
+
+const BUFFER_BYTES = 1024 * 1024
+
+/** Writes the lines beside `path` and gives them that name when they are all there. */
+async function publish(
+  path: string,
+  source: OpenFile,
+  lines: readonly ForkLine[],
+  durable: boolean,
+): Promise<void> {
+  const temporary = `${dirname(path)}/.${randomUUID()}.fork.tmp`
+  try {
+    const file = await files.open(temporary, 'wx', 0o600)
+    try {
+      await writeLines(file, source, lines)
+      if (durable) await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await files.link(temporary, path).catch((error: unknown) => {
+      throw fileErrno(error) === 'EEXIST' ? sessionExists(path, error) : error
+    })
+  } catch (error) {
+    await files.unlink(temporary).catch(() => undefined)
+    throw error
+  }
+  // The fork is there; a second name that stays behind is scratch.
+  await files.unlink(temporary).catch(() => undefined)
+  if (durable) await syncDirectory(dirname(path))
+}
+
+async function writeLines(file: OpenFile, source: OpenFile, lines: readonly ForkLine[]): Promise<void> {
+  let pending: Uint8Array[] = []
+  let pendingBytes = 0
+  for (const line of lines) {
+    const bytes =
+      'text' in line ? Buffer.from(line.text) : editLine(await readLine(source, line.source), line.values)
+    pending.push(bytes, NEWLINE)
+    pendingBytes += bytes.length + 1
+    if (pendingBytes < BUFFER_BYTES) continue
+    await file.writeAll(Buffer.concat(pending))
+    pending = []
+    pendingBytes = 0
+  }
+  await file.writeAll(Buffer.concat(pending))
+}
+
+const NEWLINE = Uint8Array.of(0x0a)
+
+async function readLine(
+  source: OpenFile,
+  { offset, length }: { offset: number; length: number },
+): Promise<Uint8Array> {
+  const bytes = Buffer.allocUnsafe(length)
+  let done = 0
+  while (done < length) {
+    const read = await source.read(bytes.subarray(done), offset + done)
+    if (read === 0) {
+      const message = `${JSON.stringify(source.path)} became shorter while it was read; try again`
+      throw new LociError('DISK_IO', message, { details: { path: source.path, operation: 'read' } })
+    }
+    done += read
+  }
+  return bytes
+}

@@ -1,0 +1,76 @@
+import { parseCutObject } from './cut-json.ts'
+import { isChainType, isObject } from './entry.ts'
+import { parseLine } from './parse-line.ts'
+import { previewOf, promptOf } from './prompt-text.ts'
+
+/** What the beginning of a transcript says. */
+export interface HeadFacts {
+  /** The first prompt, as a preview. */
+  prompt: string | undefined
+  /** The first command that was run, for a session that begins without a prompt. */
+  command: string | undefined
+  cwd: string | undefined
+  createdAtMs: number | undefined
+  forkedFrom: string | undefined
+  /** Whether there is a line of the conversation itself. */
+  hasEntry: boolean
+}
+
+/**
+ * Reads the lines of a transcript's head up to the first prompt. Pure.
+ *
+ * @param text.cut whether a window cuts the last line; then what is there of it counts
+ */
+export function readHead(text: string, options: { sessionId: string; cut: boolean }): HeadFacts {
+  const facts: HeadFacts = {
+    prompt: undefined,
+    command: undefined,
+    cwd: undefined,
+    createdAtMs: undefined,
+    forkedFrom: undefined,
+    hasEntry: false,
+  }
+  let cwdOfOther: string | undefined
+  for (const record of recordsIn(text, options.cut)) {
+    const { cwd, forkedFrom, sessionId } = record
+    const own = sessionId === undefined || sessionId === options.sessionId
+    if (typeof cwd === 'string' && own) facts.cwd ??= cwd
+    else if (typeof cwd === 'string') cwdOfOther ??= cwd
+    facts.createdAtMs ??= timeOf(record['timestamp'])
+    if (isObject(forkedFrom) && typeof forkedFrom['sessionId'] === 'string')
+      facts.forkedFrom ??= forkedFrom['sessionId']
+    if (!isChainType(record['type']) || record['isSidechain'] === true) continue
+    facts.hasEntry = true
+    const prompt = promptOf(record)
+    if (prompt && 'command' in prompt) facts.command ??= previewOf(prompt.command)
+    if (prompt && 'text' in prompt) {
+      facts.prompt = previewOf(prompt.text)
+      break
+    }
+  }
+  // A fork may begin with lines that still say whose they were.
+  facts.cwd ??= cwdOfOther
+  return facts
+}
+
+/** Milliseconds since the epoch of an ISO 8601 string; `undefined` for anything else. */
+export function timeOf(timestamp: unknown): number | undefined {
+  const time = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
+  return Number.isNaN(time) ? undefined : time
+}
+
+function* recordsIn(text: string, cut: boolean): Generator<Record<string, unknown>> {
+  for (let start = 0; start < text.length;) {
+    const newline = text.indexOf('\n', start)
+    const line = text.slice(start, newline === -1 ? text.length : newline)
+    const beginning = newline === -1 && cut ? parseCutObject(line) : undefined
+    if (beginning) yield beginning
+    else {
+      // Zero runs part a line; as blanks they do the same here.
+      for (const part of parseLine(Buffer.from(line.replaceAll('\0', ' '))))
+        if ('record' in part) yield part.record
+    }
+    if (newline === -1) return
+    start = newline + 1
+  }
+}

@@ -1,0 +1,23 @@
+import { basename, dirname, join } from 'node:path'
+import type { Damage } from '@loci/disk'
+import { analyse } from './analysis.ts'
+import { readArchived } from './archived.ts'
+import { readTranscript } from './read-transcript.ts'
+import type { TranscriptItem } from './transcript.ts'
+
+/**
+ * Everything that is wrong with a session's transcript, in file order; empty if nothing is. Reads the whole file and
+ * writes nothing. Kinds: `torn-line` `zero-run` `glued-lines` `invalid-utf8` `not-an-object` `no-type` `line-too-long`
+ * (bytes that cannot be read as they should); `missing-parent` `cycle` `duplicate-entry` `conflicting-entry`
+ * `missing-uuid` `foreign-session` `stray-result` `unfinished-compaction` `missing-kept` (lines that do not fit);
+ * `archive-mark` (its archived.json).
+ *
+ * @throws {LociError} SESSION_NOT_FOUND, DISK_IO
+ */
+export async function verifySession(path: string): Promise<Damage[]> {
+  const items: TranscriptItem[] = []
+  for await (const item of readTranscript(path)) items.push(item)
+  const id = basename(path, '.jsonl')
+  const { damage } = await readArchived(join(dirname(path), id))
+  return [...analyse(items, path, id).damage, ...(damage ? [damage] : [])]
+}
