@@ -58,7 +58,7 @@ async function takeBack({ path, before, after }: FileChange): Promise<void> {
   else await writeFileAtomic(path, before, { durable: true })
 }
 
-export function same(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+function same(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0
 }
 

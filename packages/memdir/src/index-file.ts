@@ -91,8 +91,13 @@ function formatTarget(file: string): string {
  * as a new last line. All other bytes stay as they are; a new line ends as the others do.
  */
 export function setIndexLine(bytes: Uint8Array, file: string, line: string): Buffer {
-  const entry = parseIndex(decode(bytes)).find((candidate) => candidate.file === file)
+  const entry = findEntry(bytes, file)
   return entry === undefined ? appendIndexLine(bytes, line) : replaceLine(bytes, entry.line, line)
+}
+
+/** The first entry for `file`. */
+export function findEntry(bytes: Uint8Array, file: string): IndexEntry | undefined {
+  return parseIndex(decode(bytes)).find((entry) => entry.file === file)
 }
 
 /** The bytes of an index with one more line at the end. */

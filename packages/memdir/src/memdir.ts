@@ -6,10 +6,10 @@ import { applyChanges } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { decode, ownHook, parseIndex } from './index-file.ts'
+import { decode, parseIndex } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
-import { toMemory } from './memory.ts'
+import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
 import { planApproval, planRejection, propose, readProposals } from './review.ts'
 import type { Proposal } from './review.ts'
@@ -156,16 +156,20 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     },
     async list() {
       const { topics, damage } = await scanFolder(dir)
-      const hooks = await indexedHooks(dir)
-      const read = topics.map((topic) => withHook(toMemory(topic), hooks))
+      const entries = new Map((await readEntries(dir)).toReversed().map((entry) => [entry.file, entry]))
+      const read = topics.map(toMemory)
       return {
-        memories: read.map(({ memory }) => memory),
+        memories: read.map(({ memory }) => withHook(memory, entries.get(memory.file))),
         damage: [...damage, ...read.flatMap((one) => one.damage)],
       }
     },
     async read(file) {
       const stored = await readTopic(dir, file)
-      return stored && withHook(toMemory(stored), await indexedHooks(dir)).memory
+      if (stored === undefined) return undefined
+      return withHook(
+        toMemory(stored).memory,
+        (await readEntries(dir)).find((entry) => entry.file === file),
+      )
     },
     async save(draft, { ifRevision } = {}) {
       checkDraft(draft)
@@ -234,18 +238,8 @@ function notFound(what: string): never {
   )
 }
 
-/** Entries by file. An index that cannot be read is the business of `index` and `verify`, not of a topic. */
-async function indexedHooks(dir: string): Promise<Map<string, IndexEntry>> {
+/** An index that cannot be read is the business of `index` and `verify`, not of a topic. */
+async function readEntries(dir: string): Promise<IndexEntry[]> {
   const bytes = await readIndex(dir).catch(() => undefined)
-  const entries = parseIndex(decode(bytes ?? new Uint8Array()))
-  return new Map(entries.toReversed().map((entry) => [entry.file, entry]))
-}
-
-function withHook(
-  read: { memory: Memory; damage: Damage[] },
-  entries: ReadonlyMap<string, IndexEntry>,
-): { memory: Memory; damage: Damage[] } {
-  const entry = entries.get(read.memory.file)
-  const hook = entry && ownHook(entry, read.memory.description)
-  return hook === undefined ? read : { ...read, memory: { ...read.memory, hook } }
+  return parseIndex(decode(bytes ?? new Uint8Array()))
 }

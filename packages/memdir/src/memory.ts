@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import type { Damage } from '@loci/disk'
-import { decode } from './index-file.ts'
+import { decode, ownHook } from './index-file.ts'
+import type { IndexEntry } from './index-file.ts'
 import { parseTopic } from './topic-file.ts'
 import type { MemoryType } from './topic-file.ts'
 
@@ -45,7 +46,7 @@ export function revisionOf(bytes: Uint8Array): string {
 }
 
 /** A topic file as a memory; what it lacks is filled in, what is wrong with it comes as damage. */
-export function toMemory(stored: StoredTopic, hook?: string): { memory: Memory; damage: Damage[] } {
+export function toMemory(stored: StoredTopic): { memory: Memory; damage: Damage[] } {
   const { file, path, bytes, modifiedAtMs } = stored
   const { problem, name, description, type, ...rest } = parseTopic(decode(bytes))
   const memory: Memory = {
@@ -57,7 +58,6 @@ export function toMemory(stored: StoredTopic, hook?: string): { memory: Memory; 
     file,
     modifiedAtMs,
     revision: revisionOf(bytes),
-    ...(hook === undefined ? {} : { hook }),
     ...(rest.originSessionId === undefined ? {} : { originSessionId: rest.originSessionId }),
     ...(rest.originMessageId === undefined ? {} : { originMessageId: rest.originMessageId }),
   }
@@ -70,4 +70,10 @@ export function toMemory(stored: StoredTopic, hook?: string): { memory: Memory; 
     })
   }
   return { memory, damage }
+}
+
+/** The memory with the hook that stands in its entry of the index, if somebody chose one. */
+export function withHook(memory: Memory, entry: IndexEntry | undefined): Memory {
+  const hook = entry && ownHook(entry, memory.description)
+  return hook === undefined ? memory : { ...memory, hook }
 }

@@ -5,8 +5,8 @@ import type { FileChange } from './apply-changes.ts'
 import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { appendIndexLine, decode, formatIndexLine, parseIndex, setIndexLine } from './index-file.ts'
-import { revisionOf, toMemory } from './memory.ts'
+import { appendIndexLine, decode, findEntry, formatIndexLine, setIndexLine } from './index-file.ts'
+import { revisionOf, toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
 import { formatTopic, MEMORY_TYPES } from './topic-file.ts'
 import { cleanLines, truncateEntrypointContent } from './truncate.ts'
@@ -57,7 +57,7 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
   const stored = { ...target, bytes, modifiedAtMs: folder.clock().getTime() }
   return {
     changes: [{ path: target.path, before: previous, after: bytes }, index],
-    memory: toMemory(stored, draft.hook).memory,
+    memory: withHook(toMemory(stored).memory, findEntry(index.after, target.file)),
     visible: isVisible(index.after, target.file),
   }
 }
@@ -181,8 +181,9 @@ export function indexLineOf(stored: StoredTopic): string {
 /** Whether the line for `file` is in the part of the index that is passed to the model, and whole. */
 export function isVisible(index: Uint8Array, file: string): boolean {
   const raw = decode(index)
-  const entry = parseIndex(raw).find((candidate) => candidate.file === file)
+  const entry = findEntry(index, file)
+  const lines = cleanLines(raw)
+  const position = lines.findIndex(({ line }) => line === entry?.line)
   const shown = truncateEntrypointContent(raw).content.split('\n')
-  const position = cleanLines(raw).findIndex(({ line }) => line === entry?.line)
-  return position !== -1 && shown[position] === cleanLines(raw)[position]?.text
+  return position !== -1 && shown[position] === lines[position]?.text
 }

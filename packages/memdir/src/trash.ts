@@ -6,8 +6,8 @@ import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { decode, parseIndex, removeIndexLines } from './index-file.ts'
-import { toMemory } from './memory.ts'
+import { decode, findEntry, parseIndex, removeIndexLines } from './index-file.ts'
+import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
 import { checkRevision, indexLineOf, isVisible, planIndexLine } from './save.ts'
 import type { SavePlan } from './save.ts'
@@ -24,13 +24,18 @@ export interface TrashEntry {
 const TRASH_DIR = '.trash'
 
 /** As stored in `.trash/<id>.json`: the topic's bytes, as text where they are, and the index line. */
-const TRASH_SHAPE = z.looseObject({
-  file: z.string(),
-  removedAt: z.string(),
-  line: z.string().optional(),
-  text: z.string().optional(),
-  base64: z.string().optional(),
-})
+const TRASH_SHAPE = z
+  .looseObject({
+    file: z.string(),
+    removedAt: z.string(),
+    line: z.string().optional(),
+    text: z.string().optional(),
+    base64: z.string().optional(),
+  })
+  .refine(
+    ({ text, base64 }) => text !== undefined || base64 !== undefined,
+    'it holds neither text nor base64',
+  )
 
 export async function readTrash(dir: string): Promise<{ entries: TrashEntry[]; damage: Damage[] }> {
   const { items, damage } = await listSideFiles(dir, TRASH_DIR, TRASH_SHAPE)
@@ -89,7 +94,7 @@ export async function planRestore(folder: Folder, id: string): Promise<SavePlan>
       index,
       { path: entry.path, before: entry.bytes, after: undefined },
     ],
-    memory: toMemory(stored).memory,
+    memory: withHook(toMemory(stored).memory, findEntry(index.after, file)),
     visible: isVisible(index.after, file),
   }
 }

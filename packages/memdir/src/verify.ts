@@ -18,7 +18,7 @@ import type { StoredTopic } from './memory.ts'
 import { readProposals } from './review.ts'
 import { indexLineOf } from './save.ts'
 import { readTrash } from './trash.ts'
-import { truncateEntrypointContent } from './truncate.ts'
+import { cleanLines, truncateEntrypointContent } from './truncate.ts'
 
 /** How index and topic files differ. */
 interface Differences {
@@ -74,18 +74,14 @@ async function verifyIndex(dir: string, topics: readonly StoredTopic[]): Promise
       line,
       message: `The index names ${JSON.stringify(file)} a second time`,
     })),
-    ...raw.split('\n').flatMap((text, index) =>
-      text.length > LONG_INDEX_LINE
-        ? [
-            {
-              kind: 'long-line',
-              path,
-              line: index + 1,
-              message: `The line has ${text.length} characters; the detail belongs into a topic file`,
-            },
-          ]
-        : [],
-    ),
+    ...cleanLines(raw)
+      .filter(({ text }) => text.length > LONG_INDEX_LINE)
+      .map(({ text, line }) => ({
+        kind: 'long-line',
+        path,
+        line,
+        message: `The line has ${text.length} characters; the detail belongs into a topic file`,
+      })),
     ...(warning === undefined ? [] : [{ kind: 'index-too-long', path, message: warning.replace(/^> /, '') }]),
   ]
 }

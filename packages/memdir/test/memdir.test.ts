@@ -454,6 +454,34 @@ describe('removing', () => {
   })
 })
 
+test('M10: the topic comes before its line, and goes after it, so that a crash leaves no line without topic', async () => {
+  const steps: string[] = []
+  setFaultHook((operation, path) => {
+    const name = path.slice(work.root.length + 1)
+    if (
+      ['link', 'rename', 'unlink'].includes(operation) &&
+      !name.endsWith('.tmp') &&
+      !name.includes('.lock.')
+    ) {
+      steps.push(`${operation} ${name}`)
+    }
+    return undefined
+  })
+  const { memory } = await memdir.save(draft)
+  await memdir.remove(memory.file, { ifRevision: memory.revision })
+  await memdir.restore('id-1')
+  expect(steps).toEqual([
+    'link memory/user_likes_tabs.md',
+    'link memory/MEMORY.md',
+    'link memory/.trash/id-1.json',
+    'rename memory/MEMORY.md',
+    'unlink memory/user_likes_tabs.md',
+    'link memory/user_likes_tabs.md',
+    'rename memory/MEMORY.md',
+    'unlink memory/.trash/id-1.json',
+  ])
+})
+
 describe('two at once', () => {
   test('a folder that another process holds is a conflict that names it', async () => {
     await mkdir(work.path('memory'))

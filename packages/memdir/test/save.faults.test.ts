@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { acquireLease } from '@loci/disk'
@@ -183,4 +184,23 @@ test('a full disk is named with the file, and nothing is left behind', async () 
     setFaultHook(undefined)
   }
   expect(Object.keys(await place.snapshot()).filter((name) => !name.includes('.lock.'))).toEqual([])
+})
+
+test('what somebody wrote into the topic file while the index step failed is not taken back', async () => {
+  const place = await tree()
+  places.push(place)
+  const memdir = await open(place.root)
+  const topic = place.path('memory/user_one.md')
+  setFaultHook((operation, path) => {
+    if (operation !== 'link' || !path.endsWith('/MEMORY.md')) return undefined
+    writeFileSync(topic, 'by hand')
+    return Object.assign(new Error(), { code: 'EIO' })
+  })
+  try {
+    await expect(memdir.save(draft('one'))).rejects.toMatchObject({ code: 'DISK_IO' })
+  } finally {
+    setFaultHook(undefined)
+  }
+  expect(await place.read('memory/user_one.md')).toBe('by hand')
+  expect((await memdir.verify()).map(({ kind }) => kind)).toContain('index-missing')
 })

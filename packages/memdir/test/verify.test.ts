@@ -94,7 +94,7 @@ test('an empty folder is in order and repair makes no index in it', async () => 
 })
 
 test('lines over 200 characters and an index over its limits are flagged and left', async () => {
-  const index = `- [a](a.md) — ${'x'.repeat(200)}\n- ${'y'.repeat(198)}\n${'words\n'.repeat(250)}`
+  const index = `- [a](a.md) — ${'x'.repeat(200)}\n- ${'y'.repeat(198)}\n<!-- ${'z'.repeat(200)} -->\n${'words\n'.repeat(250)}`
   const memdir = await made({ 'a.md': topic('a'), 'MEMORY.md': index })
   const damage = await memdir.verify()
   expect(damage.map(({ kind, line }) => [kind, line])).toEqual([
@@ -138,9 +138,14 @@ test('an entry with a name no file can have is dead, not an error', async () => 
 })
 
 test('broken files in the trash are reported', async () => {
-  const memdir = await made({ '.trash/x.json': '[]', '.trash/notes': 'x' })
-  expect(await seen(memdir)).toEqual([['unreadable', undefined]])
+  const empty = '{"file":"a.md","removedAt":"2031-01-01T00:00:00.000Z"}'
+  const memdir = await made({ '.trash/x.json': '[]', '.trash/notes': 'x', '.trash/empty.json': empty })
+  expect(await seen(memdir)).toEqual([
+    ['unreadable', undefined],
+    ['unreadable', undefined],
+  ])
   expect(await memdir.trash()).toEqual([])
+  await expect(memdir.restore('empty')).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
 })
 
 test('a save cut off between its steps is found and put right', async () => {
