@@ -177,7 +177,10 @@ export async function findMemory(options: {
 }): Promise<MemoryPlace> {
   const { home, cwd, env, bare } = options
   const settings = await readSettings({ configDir: home.dir, cwd })
-  const { enabled, rule } = explainAutoMemory({ env, settings, bare })
+  // A bare session composes no memory, though a variable that switches memory on would count for more.
+  const { enabled, rule } = bare
+    ? { enabled: false, rule: '--bare: no memory' }
+    : explainAutoMemory({ env, settings })
   const project = { projectsDir: home.projectsDir, root: await memoryRoot(cwd) }
   const dirsIn = (projectDir: string): ReturnType<typeof memoryDirs> =>
     memoryDirs({ home: home.dir, projectDir, env, settings })

@@ -50,7 +50,7 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
     return 0
   }
   const name = commandName(words)
-  const command = commands[name]
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined)
     throw new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`)
   checkShape(name, command, invocation)

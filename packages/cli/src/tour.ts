@@ -89,10 +89,13 @@ async function playMemory({ home, project, say }: Stage): Promise<Finding[]> {
   ]
 }
 
-async function startSession({ home, project }: Stage): Promise<SessionPlace> {
+async function startSession({ home, project, say }: Stage): Promise<SessionPlace> {
   // What happens now is in a store; what is to last, in the session.
-  const state = createStore(getDefaultAppState({ sessionId: randomUUID(), cwd: project }))
-  const { sessionId } = state.getState()
+  const sessionId = randomUUID()
+  const state = createStore(getDefaultAppState({ cwd: project }), {
+    onChange: ({ state: now }) => say(`  state: session ${now.sessionId ?? 'none'} in ${now.cwd}`),
+  })
+  state.setState((previous) => ({ ...previous, sessionId }))
   const projectDir = await resolveProjectDir({ projectsDir: home.projectsDir, root: project, create: true })
   const session = await createSession({ projectDir, sessionId, cwd: project })
   try {

@@ -98,6 +98,11 @@ describe('where memory is off', () => {
     ['in simple mode', { env: { CLAUDE_CODE_SIMPLE: '1' } }, []],
     ['far away without a directory', { env: { CLAUDE_CODE_REMOTE: '1' } }, []],
     ['with --bare', {}, ['--bare']],
+    [
+      'with --bare, whatever the environment says',
+      { env: { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '0' } },
+      ['--bare'],
+    ],
   ])('%s: nothing is saved and nothing made', async (_, place, flags) => {
     const before = await work.snapshot()
     const { code, err } = await run(place, 'memory', 'save', ...flags)

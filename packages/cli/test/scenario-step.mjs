@@ -96,13 +96,13 @@ const steps = {
     withSession(place, async (session) => (await session.append(user(text))).uuid),
 
   /** A turn whose long tool result is replaced, then one more. Resolves to the ids in order. */
-  async talkWithTool({ projectDir, sessionId, long, replacement }) {
+  async talkWithTool({ projectDir, sessionId, lines, replacement }) {
     const session = await createSession({ projectDir, sessionId, cwd: '/w/project' })
     const uuids = []
     const add = async (draft) => uuids.push((await session.append(draft)).uuid)
     await add(user('run it'))
     await add(assistant({ type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { command: 'seq 9' } }))
-    await add(user([{ type: 'tool_result', tool_use_id: 'toolu_1', content: long }]))
+    await add(user([{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'line\n'.repeat(lines) }]))
     await session.record({
       type: 'content-replacement',
       replacements: [{ kind: 'tool-result', toolUseId: 'toolu_1', replacement }],

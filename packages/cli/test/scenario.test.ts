@@ -13,7 +13,9 @@ const FORK = '22222222-2222-4222-8222-222222222222'
 
 /** Runs one step in a process of its own. */
 async function step<Result = unknown>(name: string, input: Record<string, unknown>): Promise<Result> {
-  const { stdout } = await promisify(execFile)(process.execPath, [STEP, name, JSON.stringify(input)])
+  const { stdout } = await promisify(execFile)(process.execPath, [STEP, name, JSON.stringify(input)], {
+    maxBuffer: 1 << 28,
+  })
   return JSON.parse(stdout)
 }
 
@@ -95,10 +97,9 @@ test('4. a fork says the same byte for byte, and a rewind in it changes nothing 
   const root = work.path('project')
   const dir = work.path(`home/file-history/${SESSION}`)
   const newDir = work.path(`home/file-history/${FORK}`)
-  const long = 'line\n'.repeat(20_000)
   const uuids = await step<string[]>('talkWithTool', {
     ...session,
-    long,
+    lines: 20_000,
     replacement: 'twenty thousand lines',
   })
   await step('edit', {
