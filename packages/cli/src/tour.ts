@@ -46,8 +46,8 @@ export async function tourCommand({ say }: CommandContext): Promise<CommandResul
         findings.push(finding)
       }
     }
-    await step('1. A memory is saved, and the next prompt holds it', () => playMemory(stage))
     const place = await startSession(stage)
+    await step('1. A memory is saved, and the next prompt holds it', () => playMemory(stage))
     await step('2. A wrong edit and a new file are taken back, and back again', () => playFiles(stage, place))
     await step('3. The conversation goes back before the second prompt', () => playRewind(place))
     await step('4. It is forked at its second message, with its history', () => playFork(stage, place))

@@ -6,11 +6,14 @@ export function lines(all: readonly string[]): string {
   return all.map((line) => `${line}\n`).join('')
 }
 
+/** The first ten of them, one a line, and how many more there are. */
 export function damageLines(damage: readonly Damage[]): string[] {
-  return damage.map(
-    ({ kind, path, line, message }) =>
-      `damage: ${path}${line === undefined ? '' : `:${line}`}: ${kind}: ${message}`,
-  )
+  const shown = damage.slice(0, 10).map(({ kind, path, line, message }) => {
+    const place = line === undefined ? path : `${path}:${line}`
+    return `damage: ${place}: ${kind}: ${message}`
+  })
+  const rest = damage.length - shown.length
+  return rest > 0 ? [...shown, `damage: ${rest} more; --json lists all`] : shown
 }
 
 /** The nth word after the command's own; the table has made sure that it is there. */
