@@ -77,7 +77,7 @@ export function createStore<T>(
   let subscribed = 0
   let state = initial
   let queue: Change<T>[] | undefined // there while listeners are being told: the outermost change and theirs
-  let refusal: (Error & { code?: string }) | undefined
+  let refusal: Error | undefined // the latest STATE_REENTRANCY
 
   return {
     getState: () => state,
@@ -88,9 +88,8 @@ export function createStore<T>(
       // The two differ only where the updater set the state itself. Then, too, a no-op takes nothing back.
       if (Object.is(next, given) || Object.is(next, state)) return
       if (queue?.[1000]) {
-        refusal ??= new Error('1000 changes by listeners: one sets the state each time it is told')
-        refusal.code = 'STATE_REENTRANCY'
-        throw refusal
+        refusal = new Error('1000 changes by listeners: one always sets the state')
+        throw Object.assign(refusal, { code: 'STATE_REENTRANCY' })
       }
       const change = { state: next, previous: state, nth: subscribed }
       state = next
@@ -98,28 +97,25 @@ export function createStore<T>(
       queue = [change]
       const errors: unknown[] = []
       let refusals = 0
-      try {
-        for (const { state: now, previous, nth } of queue) {
-          for (const subscription of subscriptions) {
-            if (subscription.nth > nth) break
+      for (const { state: now, previous, nth } of queue) {
+        for (const subscription of subscriptions) {
+          if (subscription.nth > nth) break
+          try {
+            const result: unknown = subscription.listener(now, previous)
+            if (typeof result === 'object')
+              Promise.resolve(result).catch(onListenerError).catch(console.error)
+          } catch (error) {
+            // Where listeners drive each other, every change still queued is refused anew: one fault, said once.
+            if (refusal && error === refusal && refusals++) continue
             try {
-              const result: unknown = subscription.listener(now, previous)
-              if (typeof result === 'object')
-                Promise.resolve(result).catch(onListenerError).catch(console.error)
-            } catch (error) {
-              // Where listeners drive each other, every change still queued is refused anew: one fault, said once.
-              if (refusal && error === refusal && refusals++) continue
-              try {
-                Promise.resolve(onListenerError(error)).catch(console.error)
-              } catch (unhandled) {
-                errors.push(unhandled)
-              }
+              Promise.resolve(onListenerError(error)).catch(console.error)
+            } catch (unhandled) {
+              errors.push(unhandled)
             }
           }
         }
-      } finally {
-        queue = refusal = undefined // whatever happened, a stack overflow too: the store must not stay mute
       }
+      queue = undefined
       if (errors.length)
         throw errors.length > 1 ? new AggregateError(errors, 'Several listeners threw') : errors[0]
     },

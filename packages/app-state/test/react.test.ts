@@ -155,6 +155,17 @@ describe('useAppState', () => {
     expect(seen).toEqual([{ cwd: null }, { cwd: null }, { cwd: '/work' }])
   })
 
+  test('with `equal` a change while the component is being mounted that makes no difference renders nothing', () => {
+    const store = fresh()
+    const { Component, seen } = seeing(() => useAppState(selectCwdObject, sameCwd))
+    const Changing = (): null => {
+      store.setState((state) => ({ ...state, statusLineText: 'other' }))
+      return null
+    }
+    render(under(store, Component, Changing))
+    expect(seen).toEqual([{ cwd: null }])
+  })
+
   test('it works in strict mode', () => {
     const store = fresh()
     const { Component, seen } = seeing(() => useAppState((state) => [state.cwd]))
