@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { ClosingLine } from './scripts/closing-line.mjs'
+import { ClosingLine } from './scripts/closing-line.ts'
 
 export default defineConfig({
   ssr: { resolve: { conditions: ['source'] } },

@@ -26,7 +26,7 @@ export interface CommandResult {
   exitCode?: 0 | 3
 }
 
-export type RunCommand = (context: CommandContext) => Promise<CommandResult>
+type RunCommand = (context: CommandContext) => Promise<CommandResult>
 
 /** One entry of the table: how it is called, what it does, and where it is, loaded only when it is run. */
 export interface Command extends CommandShape {

@@ -2,7 +2,7 @@ import { LociError } from '@loci/disk'
 import type { Entry, Session } from '@loci/session-jsonl'
 
 /** Whether an entry is what somebody asked, as opposed to a tool's result or a note of the client. */
-export function isPrompt(entry: Entry): boolean {
+function isPrompt(entry: Entry): boolean {
   return (
     entry.type === 'user' &&
     entry['isMeta'] !== true &&
