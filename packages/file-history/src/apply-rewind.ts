@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
-import { copyLive, removeScratch } from './backup.ts'
+import { BACKUP_NAME, copyLive, removeScratch } from './backup.ts'
 import { isSameState, lookAt } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { Anchor, Operation, OperationFile } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { byPath } from './plan-rewind.ts'
-import type { NamedFile, PlannedFile, RewindResult } from './plan-rewind.ts'
+import type { FileWrite, NamedFile, RewindResult } from './plan-rewind.ts'
 import { realDirectory } from './track-path.ts'
 
 /** What an operation needs around it. */
@@ -39,7 +39,7 @@ export async function applyOperation(
   context: ApplyContext,
   kind: Operation['kind'],
   messageId: string,
-  planned: readonly PlannedFile[],
+  planned: readonly FileWrite[],
 ): Promise<RewindResult> {
   const { dir, log, anchor, clock } = context
   const result = emptyResult(messageId)
@@ -121,7 +121,7 @@ export function sortResult(result: RewindResult): RewindResult {
 }
 
 /** Keeps the bytes a file has now; `undefined` if they are not those that were planned on. */
-async function keep(file: PlannedFile, dir: string, name: string): Promise<OperationFile | undefined> {
+async function keep(file: FileWrite, dir: string, name: string): Promise<OperationFile | undefined> {
   const { key: trackingPath, path, realPath, before, after, source } = file
   const record = { trackingPath, path, realPath, before, after, source }
   if (before === null) return { ...record, kept: null }
@@ -189,8 +189,8 @@ export async function writeFile(
     if (bytes.kind !== 'file' || bytes.state.sha256 !== wanted.sha256) {
       return { kind: 'skipped', reason: 'its backup is missing or damaged' }
     }
-    // Other names of the file have to keep pointing at it. Unless one of them is the backup itself.
-    if (look.kind === 'file' && look.links > 1 && look.inode !== bytes.inode) {
+    // Other names of the file have to keep pointing at it. Unless one of them is a backup: it must not be written to.
+    if (look.kind === 'file' && look.links > 1 && !(await isInodeOfBackup(dir, look.inode))) {
       return await putInPlace(dir, file, side, look.inode)
     }
     await putBeside(path, join(dir, source), wanted.mode)
@@ -198,6 +198,15 @@ export async function writeFile(
   } catch (error) {
     return { kind: 'skipped', reason: error instanceof Error ? error.message : String(error) }
   }
+}
+
+async function isInodeOfBackup(dir: string, inode: string): Promise<boolean> {
+  for (const { name } of await files.readdir(dir)) {
+    if (!BACKUP_NAME.test(name)) continue
+    const stats = await orAbsent(files.lstat(join(dir, name)))
+    if (stats && `${stats.dev}:${stats.ino}` === inode) return true
+  }
+  return false
 }
 
 function sourceOf(file: OperationFile, side: 'before' | 'after'): string | null {
@@ -245,18 +254,22 @@ async function putInPlace(
 }
 
 async function writeInPlace(path: string, source: string, wanted: FileState, inode: string): Promise<void> {
-  const [from, to] = [await files.open(source, 'r'), await files.open(path, 'r+')]
+  const from = await files.open(source, 'r')
   try {
-    const opened = await to.stat()
-    if (!opened.isFile() || `${opened.dev}:${opened.ino}` !== inode) {
-      throw new LociError('DISK_IO', `${JSON.stringify(path)} was replaced just now; try again`)
+    const to = await files.open(path, 'r+')
+    try {
+      const opened = await to.stat()
+      if (!opened.isFile() || `${opened.dev}:${opened.ino}` !== inode) {
+        throw new LociError('DISK_IO', `${JSON.stringify(path)} was replaced just now; try again`)
+      }
+      await copyBytes(from, to)
+      await to.truncate(wanted.sizeBytes)
+      await to.chmod(wanted.mode)
+    } finally {
+      await to.close()
     }
-    await copyBytes(from, to)
-    await to.truncate(wanted.sizeBytes)
-    await to.chmod(wanted.mode)
   } finally {
     await from.close()
-    await to.close()
   }
 }
 

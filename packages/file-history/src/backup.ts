@@ -82,8 +82,8 @@ export async function copyLive(path: string, staged: string): Promise<FileState 
     const before = await orAbsent(files.lstat(path))
     if (before === undefined) return undefined
     if (!before.isFile()) throw changedKind(path, kindOf(before))
-    if ((await orAbsent(cloneFile(path, staged))) === undefined) return undefined
     try {
+      if ((await orAbsent(copyTo(path, staged))) === undefined) return undefined
       const copy = await lookAt(staged)
       if (copy.kind !== 'file') throw changedKind(staged, copy.kind)
       const after = await orAbsent(files.lstat(path))
@@ -109,6 +109,11 @@ export async function copyLive(path: string, staged: string): Promise<FileState 
   throw new LociError('DISK_IO', `${JSON.stringify(path)} keeps changing; wait until nothing writes to it`, {
     details: { path },
   })
+}
+
+async function copyTo(path: string, staged: string): Promise<true> {
+  await files.copyFile(path, staged, 'bytes')
+  return true
 }
 
 async function isStill(path: string, state: FileState): Promise<boolean> {

@@ -61,14 +61,19 @@ export interface FileFacts {
   left: FileState | null | 'unknown'
 }
 
-/** A file that a rewind writes. */
-export interface PlannedFile {
+/** A file to be written: from which state to which. */
+export interface FileWrite {
   key: string
   path: string
   realPath: string
   before: FileState | null
   after: FileState | null
+  /** File inside the backup folder with the bytes of `after`. */
   source: string | null
+}
+
+/** A file that a rewind would write. */
+export interface PlannedFile extends FileWrite {
   change: FileChange
   conflict?: string
 }

@@ -10,11 +10,9 @@ import {
   writeFile,
 } from './apply-rewind.ts'
 import type { ApplyContext, Outcome } from './apply-rewind.ts'
-import { removeScratch } from './backup.ts'
 import { isSameState, isTornMix, lookAt } from './compare.ts'
 import type { EditRecord, OperationFile } from './edit-record.ts'
-import { loadChange } from './plan-rewind.ts'
-import type { PlannedFile, RewindResult } from './plan-rewind.ts'
+import type { FileWrite, RewindResult } from './plan-rewind.ts'
 
 /**
  * Brings back what the last rewind, or undo, wrote over. Files that somebody changed since are conflicts.
@@ -35,7 +33,7 @@ export async function undoOperation(
   }
   const { operation, written } = last
   const result = emptyResult(operation.messageId)
-  const planned: PlannedFile[] = []
+  const planned: FileWrite[] = []
   for (const file of operation.files.filter(({ trackingPath }) => written.has(trackingPath))) {
     const found = await planUndo(dir, file, onConflict)
     if ('kind' in found) noteOutcome(result, file.path, found)
@@ -57,7 +55,7 @@ async function planUndo(
   dir: string,
   file: OperationFile,
   onConflict: 'skip' | 'overwrite',
-): Promise<PlannedFile | Outcome> {
+): Promise<FileWrite | Outcome> {
   const { trackingPath: key, path, realPath, before: after, kept: source } = file
   const look = await lookAt(realPath)
   if (look.kind !== 'file' && look.kind !== 'absent') {
@@ -71,14 +69,7 @@ async function planUndo(
   if (source !== null && !(await isIntact(join(dir, source), file))) {
     return { kind: 'skipped', reason: 'the bytes kept of it are missing or damaged' }
   }
-  const change = await loadChange({
-    path,
-    name: key,
-    before: before && { state: before, file: realPath },
-    after: after && source !== null ? { state: after, file: join(dir, source) } : null,
-    patch: false,
-  })
-  return change ? { key, path, realPath, before, after, source, change } : { kind: 'unchanged' }
+  return { key, path, realPath, before, after, source }
 }
 
 async function isIntact(path: string, { before }: OperationFile): Promise<boolean> {
@@ -124,7 +115,6 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
   const result = emptyResult(operation.messageId)
   const side = how === 'finish' ? 'after' : 'before'
   for (const file of operation.files) {
-    await removeScratch(restoreName(file.realPath))
     const outcome = await resolveFile(dir, file, side)
     if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
     const isThere = outcome.kind !== 'conflict' && outcome.kind !== 'skipped'
@@ -145,6 +135,13 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
 }
 
 async function resolveFile(dir: string, file: OperationFile, side: 'before' | 'after'): Promise<Outcome> {
+  try {
+    // What the interruption may have left of the file in the making.
+    const scratch = restoreName(file.realPath)
+    if ((await orAbsent(files.lstat(scratch))) !== undefined) await files.unlink(scratch)
+  } catch (error) {
+    return { kind: 'skipped', reason: error instanceof Error ? error.message : String(error) }
+  }
   const outcome = await writeFile(dir, file, side)
   if (outcome.kind !== 'conflict' || file.kept === null || file.source === null) return outcome
   // A hard-linked file is written in place; what a crash leaves of that is in neither state.

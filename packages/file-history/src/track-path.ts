@@ -12,7 +12,7 @@ export interface TrackedPath {
 }
 
 const NOT_UTF8 = /\p{Surrogate}/u
-const NO_DIRECTORY = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG'])
+const NO_PATH = new Set(['ENOTDIR', 'ELOOP', 'ENAMETOOLONG'])
 
 /**
  * The one name of the file that `path` means: real path of its directory, then its own name, so that every
@@ -43,20 +43,33 @@ export async function resolveTrackedPath(root: string, path: string): Promise<Tr
  * @throws {LociError} PATH_INVALID when a part is not a directory or leads in a circle
  */
 export async function realDirectory(path: string): Promise<string> {
+  const whole = await asPath(path, files.realpath(path))
+  if (whole !== undefined) return whole
+  let real: string = sep
+  for (const part of path.split(sep)) {
+    if (part === '' || part === '.') continue
+    if (part === '..') real = dirname(real)
+    else real = (await asPath(path, files.realpath(join(real, part)))) ?? join(real, part)
+  }
+  return real
+}
+
+/**
+ * What stands under a name, not following a link; `undefined`: nothing.
+ *
+ * @throws {LociError} PATH_INVALID when a parent is not a directory, or the name is too long to exist
+ */
+export function statOf(path: string): Promise<Awaited<ReturnType<typeof files.lstat>> | undefined> {
+  return asPath(path, files.lstat(path))
+}
+
+async function asPath<T>(path: string, action: Promise<T>): Promise<T | undefined> {
   try {
-    const whole = await orAbsent(files.realpath(path))
-    if (whole !== undefined) return whole
-    let real: string = sep
-    for (const part of path.split(sep)) {
-      if (part === '' || part === '.') continue
-      if (part === '..') real = dirname(real)
-      else real = (await orAbsent(files.realpath(join(real, part)))) ?? join(real, part)
-    }
-    return real
+    return await orAbsent(action)
   } catch (error) {
     const errno = fileErrno(error) ?? ''
-    if (!NO_DIRECTORY.has(errno)) throw error
-    throw invalid(path, `cannot be a directory (${errno})`)
+    if (!NO_PATH.has(errno)) throw error
+    throw invalid(path, `leads nowhere (${errno})`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import { files, LociError, orAbsent } from '@loci/disk'
+import { LociError } from '@loci/disk'
 import { kindOf, lookAt } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
@@ -9,7 +9,7 @@ import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
-import { isInside, resolveTrackedPath } from './track-path.ts'
+import { isInside, resolveTrackedPath, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 import { VersionedBackups } from './versioned-backups.ts'
 
@@ -242,7 +242,7 @@ export class Tracker {
 
 /** A file that is to be edited: absent or regular. */
 async function lookForEdit(path: string): Promise<{ size: number } | undefined> {
-  const stats = await orAbsent(files.lstat(path))
+  const stats = await statOf(path)
   if (stats === undefined || stats.isFile()) return stats && { size: Number(stats.size) }
   const kind = kindOf(stats)
   const name = JSON.stringify(path)

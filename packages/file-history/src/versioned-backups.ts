@@ -4,7 +4,7 @@ import { backupNameProblem, createBackup } from './backup.ts'
 import { compareStatsAndContent } from './compare.ts'
 import type { EditLog } from './edits.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
-import { pathOfKey, realDirectory } from './track-path.ts'
+import { pathOfKey, realDirectory, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 
 /**
@@ -96,7 +96,7 @@ export class VersionedBackups {
 async function placeOf(path: string): Promise<string | undefined> {
   try {
     const parent = await realDirectory(dirname(path))
-    const stats = await orAbsent(files.lstat(path))
+    const stats = await statOf(path)
     return stats === undefined || stats.isFile() ? parent : undefined
   } catch (error) {
     if (isLociError(error, 'PATH_INVALID')) return undefined

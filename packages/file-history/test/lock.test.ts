@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { failure, project } from './project.ts'
+import type { Project } from './project.ts'
+
+let work: Project
+beforeEach(async () => {
+  work = await project({ 'a.txt': 'one' })
+})
+afterEach(() => work.dispose())
+
+test('a second writer is refused and told who has it, in this process and from another; readers are not', async () => {
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('./hold-history.mjs', import.meta.url)), work.dir, work.root],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  )
+  await once(child.stdout, 'data')
+  const error = await failure(work.open())
+  expect(error).toMatchObject({
+    code: 'HISTORY_LOCKED',
+    message: expect.stringContaining(`process ${child.pid}`),
+    details: { pid: child.pid, decidable: true },
+  })
+  const reader = await work.open({ mode: 'read' })
+  expect(reader.snapshots()).toHaveLength(1)
+  await reader.close()
+  // An owner that was killed is known to be dead at once.
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const history = await work.open()
+  expect(await failure(work.open())).toMatchObject({ code: 'HISTORY_LOCKED', details: { pid: process.pid } })
+  await history.close()
+  await history.close()
+  const again = await work.open()
+  await again.close()
+})
+
+test('a closed history is refused, with what to do', async () => {
+  const history = await work.open()
+  const making = history.makeSnapshot('m')
+  await history.close()
+  expect(await making).toMatchObject({ messageId: 'm' })
+  expect(await failure(history.makeSnapshot('n'))).toMatchObject({
+    code: 'HISTORY_LOCKED',
+    message: expect.stringContaining('open it again'),
+  })
+})
+
+test('an open that fails gives the lease back', async () => {
+  const ledger = { load: () => Promise.reject(new Error('no ledger')), append: async () => undefined }
+  expect(await failure(work.open({ ledger }))).toMatchObject({ message: 'no ledger' })
+  const history = await work.open()
+  await history.close()
+})

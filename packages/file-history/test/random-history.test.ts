@@ -1,0 +1,174 @@
+import * as fs from 'node:fs/promises'
+import { verifyFileHistory } from '@loci/file-history'
+import type { FileHistory } from '@loci/file-history'
+import * as fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { project } from './project.ts'
+import type { Project } from './project.ts'
+
+/** The state of one file in the model; `null`: absent. */
+type State = { text: string; mode: number } | null
+type Tree = Record<string, State>
+
+const NAMES = ['a', 'd/b', 'd/e/c']
+const name = fc.constantFrom(...NAMES)
+const text = fc.constantFrom('', 'x', 'y', 'longer\nthan\nothers\n')
+const mode = fc.constantFrom(0o644, 0o755, 0o600, 0o444)
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('edit' as const), name, text, mode }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('delete' as const), name }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('external' as const), name, text, mode }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('snapshot' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('rewind' as const),
+      target: fc.nat(100),
+      onConflict: fc.constantFrom('skip' as const, 'overwrite' as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('undo' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reopen' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('gc' as const) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+/** What must be true, without files, backups, ledgers or journals. */
+class Model {
+  disk: Tree = {}
+  tracked = new Set<string>()
+  snapshots: { id: string; states: Tree }[] = []
+  /** State of each file before its first edit, and how many snapshots there were then. */
+  first = new Map<string, { state: State; at: number }>()
+  /** As the agent left it, where that is known. */
+  left = new Map<string, State>()
+  undo: { name: string; before: State; after: State }[] = []
+
+  track(file: string): void {
+    if (this.tracked.has(file)) return
+    this.tracked.add(file)
+    this.first.set(file, { state: this.disk[file] ?? null, at: this.snapshots.length })
+  }
+
+  stateAt(index: number, file: string): State {
+    const first = this.first.get(file)
+    if (first && index < first.at) return first.state
+    return this.snapshots[index]?.states[file] ?? null
+  }
+
+  /** The tree after a rewind; files that stay because they are conflicts. */
+  rewind(index: number, onConflict: 'skip' | 'overwrite'): string[] {
+    const conflicts: string[] = []
+    const undo: Model['undo'] = []
+    for (const file of this.tracked) {
+      const [before, after] = [this.disk[file] ?? null, this.stateAt(index, file)]
+      if (isSame(before, after)) continue
+      if (onConflict === 'skip' && !isSame(before, this.left.get(file) ?? null)) {
+        conflicts.push(file)
+        continue
+      }
+      undo.push({ name: file, before, after })
+    }
+    this.apply(undo)
+    return conflicts
+  }
+
+  apply(changes: Model['undo']): void {
+    for (const { name: file, after } of changes) {
+      this.disk[file] = after
+      this.left.set(file, after)
+    }
+    if (changes.length > 0) this.undo = changes
+  }
+}
+
+const isSame = (a: State, b: State): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+async function put(work: Project, file: string, state: State): Promise<void> {
+  await fs.rm(work.path(file), { force: true })
+  if (state) await work.write(file, state.text, state.mode)
+}
+
+async function run(work: Project, steps: readonly Step[]): Promise<void> {
+  const model = new Model()
+  let history: FileHistory = await work.open()
+  const tracking = async (file: string): Promise<void> => {
+    await history.trackEdit(file, 'a')
+    if (model.snapshots.length === 0) model.snapshots.push({ id: 'a', states: {} })
+    model.track(file)
+  }
+  for (const [number, next] of steps.entries()) {
+    if (next.kind === 'edit' || next.kind === 'delete') {
+      const state = next.kind === 'edit' ? { text: next.text, mode: next.mode } : null
+      await tracking(next.name)
+      await put(work, next.name, state)
+      await history.recordEdit(next.name, 'a')
+      model.disk[next.name] = state
+      model.left.set(next.name, state)
+    } else if (next.kind === 'external') {
+      const state = { text: next.text, mode: next.mode }
+      await put(work, next.name, state)
+      model.disk[next.name] = state
+    } else if (next.kind === 'snapshot') {
+      const id = `m${number}`
+      await history.makeSnapshot(id)
+      for (const file of model.tracked) model.left.set(file, model.disk[file] ?? null)
+      model.snapshots.push({ id, states: { ...model.disk } })
+    } else if (next.kind === 'rewind' && model.snapshots.length > 0) {
+      const index = next.target % model.snapshots.length
+      const plan = await history.planRewind(model.snapshots[index]?.id ?? '')
+      const result = await history.rewind(plan, { onConflict: next.onConflict })
+      const conflicts = model.rewind(index, next.onConflict)
+      expect(result.conflicts.map(({ path }) => path)).toEqual(conflicts.map(work.path).toSorted())
+      expect(result.skipped).toEqual([])
+      const named = [...result.restored, ...result.deleted, ...result.unchanged]
+      expect(named.length + conflicts.length).toBe(model.tracked.size)
+    } else if (next.kind === 'undo' && model.undo.length > 0) {
+      const result = await history.undoRewind()
+      const isOurs = (change: Model['undo'][number]): boolean =>
+        isSame(model.disk[change.name] ?? null, change.after)
+      const isDone = (change: Model['undo'][number]): boolean =>
+        isSame(model.disk[change.name] ?? null, change.before)
+      const conflicts = model.undo.filter((change) => !isOurs(change) && !isDone(change))
+      expect(result.conflicts.map(({ path }) => path)).toEqual(
+        conflicts.map((change) => work.path(change.name)).toSorted(),
+      )
+      model.apply(
+        model.undo
+          .filter((change) => isOurs(change) && !isDone(change))
+          .map((change) => ({ name: change.name, before: change.after, after: change.before })),
+      )
+    } else if (next.kind === 'reopen') {
+      await history.close()
+      history = await work.open()
+    } else if (next.kind === 'gc') {
+      await history.gc()
+    }
+    const expected = Object.entries(model.disk).filter(([, state]) => state !== null)
+    expect(await work.files()).toEqual(Object.fromEntries(expected))
+  }
+  for (const [index, { id }] of model.snapshots.entries()) {
+    for (const file of model.tracked) {
+      const bytes = await history.readFileAt(id, file)
+      expect(bytes && Buffer.from(bytes).toString()).toBe(model.stateAt(index, file)?.text ?? null)
+    }
+  }
+  expect(await verifyFileHistory(work)).toEqual([])
+  await history.close()
+}
+
+test('random histories of edits, snapshots, rewinds, undos and other hands agree with a model in memory', async () => {
+  const runs = process.env['LOCI_LONG'] === '1' ? 2000 : 60
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
+      const work = await project()
+      try {
+        await run(work, steps)
+      } finally {
+        await work.dispose()
+      }
+    }),
+    { numRuns: runs },
+  )
+}, 600_000)
