@@ -36,8 +36,13 @@ export function readIndex(dir: string): Promise<Buffer | undefined> {
 export async function readTopic(dir: string, file: string): Promise<StoredTopic | undefined> {
   checkTopicFile(file)
   const path = await orAbsent(resolveInside(dir, file))
-  const stats = path === undefined ? undefined : await orAbsent(files.lstat(path))
-  if (path === undefined || stats === undefined) return undefined
+  return path === undefined ? undefined : readTopicAt(file, path)
+}
+
+/** {@link readTopic} of a file whose contained path is known. */
+export async function readTopicAt(file: string, path: string): Promise<StoredTopic | undefined> {
+  const stats = await orAbsent(files.lstat(path))
+  if (stats === undefined) return undefined
   if (!stats.isFile()) {
     throw new LociError('MEMORY_INVALID', `${JSON.stringify(path)} is not a file; give another name`, {
       details: { file },

@@ -143,8 +143,8 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
   async function carryOut(plan: SavePlan): Promise<Memory> {
     await applyChanges(plan.changes)
     // The time alone is not worth a failure: all is saved.
-    const stored = await readTopic(dir, plan.memory.file).catch(() => undefined)
-    return { ...plan.memory, modifiedAtMs: stored?.modifiedAtMs ?? plan.memory.modifiedAtMs }
+    const stats = await files.lstat(plan.path).catch(() => undefined)
+    return stats === undefined ? plan.memory : { ...plan.memory, modifiedAtMs: Number(stats.mtimeMs) }
   }
 
   const memdir: Memdir = {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
 import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
-import { readIndex, readTopic, scanFolder } from './folder.ts'
+import { readIndex, readTopicAt, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
 import { appendIndexLine, decode, findEntry, formatIndexLine, setIndexLine } from './index-file.ts'
 import { revisionOf, toMemory, withHook } from './memory.ts'
@@ -14,6 +14,8 @@ import { cleanLines, truncateEntrypointContent } from './truncate.ts'
 /** What a save would write, and what would be there then. */
 export interface SavePlan {
   changes: FileChange[]
+  /** Of the topic file. */
+  path: string
   memory: Memory
   visible: boolean
 }
@@ -57,6 +59,7 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
   const stored = { ...target, bytes, modifiedAtMs: folder.clock().getTime() }
   return {
     changes: [{ path: target.path, before: previous, after: bytes }, index],
+    path: target.path,
     memory: withHook(toMemory(stored).memory, findEntry(index.after, target.file)),
     visible: isVisible(index.after, target.file),
   }
@@ -81,8 +84,9 @@ interface Target {
 
 async function chooseTarget(folder: Folder, draft: MemoryDraft, options: SaveOptions): Promise<Target> {
   const file = draft.file ?? (await freeFile(folder, draft, options))
-  const stored = await readTopic(folder.dir, file)
-  const target = { file, path: await resolveInside(folder.dir, file), stored }
+  const path = await resolveInside(folder.dir, file)
+  const stored = await readTopicAt(file, path)
+  const target = { file, path, stored }
   await refuseOtherFolder(folder.dir, file)
   if (stored !== undefined && options.resumed && isAlready(folder, draft, stored.bytes)) return target
   if (draft.file === undefined && options.ifRevision !== undefined) {

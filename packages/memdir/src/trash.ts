@@ -94,6 +94,7 @@ export async function planRestore(folder: Folder, id: string): Promise<SavePlan>
       index,
       { path: entry.path, before: entry.bytes, after: undefined },
     ],
+    path,
     memory: withHook(toMemory(stored).memory, findEntry(index.after, file)),
     visible: isVisible(index.after, file),
   }

@@ -1,6 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { loadMemory, MAX_MEMORY_LINES, saveMemory } from '@loci/memdir'
-import { faultLoop, tree } from '@loci/disk/testing'
+import { dirname } from 'node:path'
+import { acquireLease } from '@loci/disk'
+import { loadMemory, MAX_MEMORY_LINES, openMemdir, saveMemory } from '@loci/memdir'
+import { faultLoop, setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -57,6 +59,39 @@ test('many saves at once lose nothing', async () => {
   const texts = Array.from({ length: 20 }, (_, n) => `- note ${n}`)
   await Promise.all(texts.map((text) => saveMemory(text, { file })))
   expect((await work.read('deep/down/MEMORY.md')).trim().split('\n').toSorted()).toEqual(texts.toSorted())
+})
+
+test('a save waits for whoever changes the same file', async () => {
+  await saveMemory('- one', { file })
+  const lease = await acquireLease(file)
+  const waits = new Promise<void>((resolve) => {
+    let looks = 0
+    setFaultHook((operation, path) => {
+      if (operation === 'readdir' && path === dirname(file) && ++looks === 3) resolve()
+      return undefined
+    })
+  })
+  const saving = saveMemory('- two', { file })
+  await waits
+  setFaultHook(undefined)
+  expect(await work.read('deep/down/MEMORY.md')).toBe('- one\n')
+  await lease.release()
+  await saving
+  expect(await work.read('deep/down/MEMORY.md')).toBe('- one\n- two\n')
+})
+
+test('appending to the index of a memory folder loses nothing to saves in that folder', async () => {
+  const memdir = await openMemdir({ dir: dirname(file) })
+  const numbers = Array.from({ length: 12 }, (_, n) => n)
+  await Promise.all(
+    numbers.flatMap<Promise<unknown>>((n) => [
+      memdir.save({ name: `memory ${n}`, description: 'x', type: 'user', body: 'x' }),
+      saveMemory(`- note ${n}`, { file }),
+    ]),
+  )
+  const { raw, entries } = await memdir.index()
+  expect(entries).toHaveLength(12)
+  for (const n of numbers) expect(raw).toContain(`- note ${n}\n`)
 })
 
 describe('when the disk fails', () => {

@@ -78,6 +78,7 @@ describe('M08: whatever is in a field is read back as it was given', () => {
     expect((await memdir.list()).damage).toEqual([])
     // Readers that insist on a YAML version, and one that takes scalars for more than text where it can.
     const yaml = (await work.read('x.md')).split('\n---\n')[0]?.slice(4) ?? ''
+    expect(yaml).not.toMatch(/[\u007f-\u009f\u2028\u2029\uFEFF\uFFFE\uFFFF]/)
     for (const version of ['1.1', '1.2'] as const) {
       expect(parse(yaml, { version, strict: true })).toEqual({
         name: `n${text}`,
