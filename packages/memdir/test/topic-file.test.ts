@@ -120,7 +120,7 @@ describe('M08: whatever is in a field is read back as it was given', () => {
           expect(await memdir.verify()).toEqual([])
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 
