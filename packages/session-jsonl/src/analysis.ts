@@ -46,7 +46,8 @@ export function entryNode(analysis: Analysis, uuid: string): TreeNode | undefine
 
 /** The chain that ends at `tip`; none for an empty conversation. */
 export function chainTo(analysis: Analysis, tip: TreeNode | undefined): Entry[] {
-  return tip ? composeChain(analysis.tree, analysis.tools, tip).map(({ entry }) => entry) : []
+  if (tip === undefined) return []
+  return composeChain(analysis.tree, analysis.tools, { tip, whole: false }).map(({ entry }) => entry)
 }
 
 /** The records of one kind outside the conversation, in file order. */

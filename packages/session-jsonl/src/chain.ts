@@ -1,43 +1,33 @@
 import { compacted, isBoundary, isSummary } from './compaction.ts'
 import { logicalParent } from './tip.ts'
-import type { ToolIndex } from './tool-results.ts'
+import type { ChainEnd, ToolIndex } from './tool-results.ts'
 import { withToolResults } from './tool-results.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 
 /**
- * The conversation that ends at `tip`, root first: the path through the tree ({@link buildTree} says how links that
+ * The conversation that ends at a tip, root first: the path through the tree ({@link buildTree} says how links that
  * do not hold are put right), the results and lines of tool calls that hang beside it put back, and the last
  * compaction applied. A compaction without a summary, as a crash leaves it, does not count.
  *
  * A repeated uuid counts once: what the last copy says with the links of the first.
  */
-export function composeChain(
-  tree: EntryTree,
-  index: ToolIndex,
-  tip: TreeNode,
-  options: { wholeMessage?: TreeNode | undefined } = {},
-): TreeNode[] {
+export function composeChain(tree: EntryTree, index: ToolIndex, end: ChainEnd): TreeNode[] {
   let before: TreeNode[] = []
-  for (const leg of legsTo(tree, tip)) {
+  for (const leg of legsTo(tree, end.tip)) {
     const begins = leg[0]
     if (begins === undefined) continue
     const compaction = isBoundary(begins.entry) && leg.some((node) => isSummary(node.entry))
     const path = compaction ? compacted(tree, leg, before) : [...before, ...leg]
-    before = withToolResults(path, index, options)
+    before = withToolResults(path, index, end)
   }
   return before
 }
 
-/** Every entry that the conversation ending at `tip` came through, also those that compactions closed. */
-export function lineageOf(
-  tree: EntryTree,
-  index: ToolIndex,
-  tip: TreeNode,
-  options: { wholeMessage?: TreeNode | undefined } = {},
-): Set<TreeNode> {
+/** Every entry that the conversation ending at a tip came through, also those that compactions closed. */
+export function lineageOf(tree: EntryTree, index: ToolIndex, end: ChainEnd): Set<TreeNode> {
   const found = new Set<TreeNode>()
-  for (const leg of legsTo(tree, tip)) {
-    for (const node of withToolResults(leg, index, options)) found.add(node)
+  for (const leg of legsTo(tree, end.tip)) {
+    for (const node of withToolResults(leg, index, end)) found.add(node)
   }
   return found
 }

@@ -45,7 +45,8 @@ interface AssistantTurn {
  *   tool results; without one that follows it is left out, so that what was sent once never changes.
  * - Every string is well-formed UTF-16.
  *
- * Pure: the same chain gives the same bytes, and as a chain grows only the last message can change.
+ * Pure: the same chain gives the same bytes. What is sent when it ends with a prompt or with all results of a message
+ * is, byte for byte, the beginning of what is sent as it grows, which is what a prompt cache needs.
  */
 export function buildConversation(chain: readonly Entry[], rules: ConversationRules): ModelMessage[] {
   const turns: (UserTurn | AssistantTurn)[] = []

@@ -80,15 +80,19 @@ function skipToObject(text: string, start: number, end: number): number {
   return at
 }
 
+/** A line may hold several objects, glued together by a crash. */
 function scanLine(
   text: string,
   start: number,
   end: number,
   visit: (key: string, from: number, to: number) => void,
 ): 'closed' | 'cut' | 'malformed' {
-  const after = scanObject(text, start, end, visit)
-  if (typeof after === 'string') return after
-  return /^[ \t\r\0]*$/.test(text.slice(after, end)) ? 'closed' : 'malformed'
+  for (let at = start; at < end; at = skipToObject(text, at, end)) {
+    const after = scanObject(text, at, end, visit)
+    if (typeof after === 'string') return after
+    at = after
+  }
+  return 'closed'
 }
 
 /** A line that is no object, as a crash leaves it: the fields of the records that can be found in it. */

@@ -53,12 +53,14 @@ export async function forkSession(
       sideDirectory(projectDir, newId),
       newId,
     )
+    const durable = options.durability === 'fsync'
     try {
-      await publish(path, source, plan.lines, options.durability === 'fsync')
+      await publish(path, source, plan.lines, durable)
     } catch (error) {
       if (side) await files.removeTree(side).catch(() => undefined)
       throw error
     }
+    if (durable) await syncDirectory(projectDir)
     return { sessionId: newId, path }
   } finally {
     await source.close()
@@ -109,15 +111,17 @@ async function publish(
   }
   // The fork is there; a second name that stays behind is scratch.
   await files.unlink(temporary).catch(() => undefined)
-  if (durable) await syncDirectory(dirname(path))
 }
 
 async function writeLines(file: OpenFile, source: OpenFile, lines: readonly ForkLine[]): Promise<void> {
+  const reader = new RangeReader(source)
   let pending: Uint8Array[] = []
   let pendingBytes = 0
   for (const line of lines) {
     const bytes =
-      'text' in line ? Buffer.from(line.text) : editLine(await readLine(source, line.source), line.values)
+      'text' in line
+        ? Buffer.from(line.text)
+        : editLine(await reader.read(line.source.offset, line.source.length), line.values)
     pending.push(bytes, NEWLINE)
     pendingBytes += bytes.length + 1
     if (pendingBytes < BUFFER_BYTES) continue
@@ -130,19 +134,39 @@ async function writeLines(file: OpenFile, source: OpenFile, lines: readonly Fork
 
 const NEWLINE = Uint8Array.of(0x0a)
 
-async function readLine(
-  source: OpenFile,
-  { offset, length }: { offset: number; length: number },
-): Promise<Uint8Array> {
-  const bytes = Buffer.allocUnsafe(length)
-  let done = 0
-  while (done < length) {
-    const read = await source.read(bytes.subarray(done), offset + done)
-    if (read === 0) {
-      const message = `${JSON.stringify(source.path)} became shorter while it was read; try again`
-      throw new LociError('DISK_IO', message, { details: { path: source.path, operation: 'read' } })
-    }
-    done += read
+/** Reads ranges of a file that mostly follow each other, a large piece at a time. */
+class RangeReader {
+  readonly #file: OpenFile
+  #from = 0
+  #bytes: Uint8Array = new Uint8Array()
+
+  constructor(file: OpenFile) {
+    this.#file = file
   }
-  return bytes
+
+  /** The bytes of a range; a view that stays as it is. */
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    if (offset < this.#from || offset + length > this.#from + this.#bytes.length) {
+      this.#bytes = await this.#load(offset, Math.max(length, BUFFER_BYTES))
+      this.#from = offset
+    }
+    const start = offset - this.#from
+    if (start + length > this.#bytes.length) {
+      const { path } = this.#file
+      const message = `${JSON.stringify(path)} became shorter while it was read; try again`
+      throw new LociError('DISK_IO', message, { details: { path, operation: 'read' } })
+    }
+    return this.#bytes.subarray(start, start + length)
+  }
+
+  async #load(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = Buffer.allocUnsafe(length)
+    let done = 0
+    while (done < length) {
+      const read = await this.#file.read(bytes.subarray(done), offset + done)
+      if (read === 0) break
+      done += read
+    }
+    return bytes.subarray(0, done)
+  }
 }

@@ -47,10 +47,13 @@ function parseSpan(bytes: Uint8Array, start: number, end: number): { value?: unk
 
 function recordParts(value: unknown, bytes: Uint8Array, start: number, end: number): LinePart[] {
   if (!isObject(value)) return [{ flaw: FLAWS.notObject, start, end }]
-  const { type } = value
-  if (typeof type !== 'string' || type === '') return [{ flaw: FLAWS.noType, start, end }]
-  const part: LinePart = { record: { ...value, type }, start, end }
+  if (!isRecord(value)) return [{ flaw: FLAWS.noType, start, end }]
+  const part: LinePart = { record: value, start, end }
   return isUtf8(bytes.subarray(start, end)) ? [part] : [{ flaw: FLAWS.utf8, start, end }, part]
+}
+
+function isRecord(value: Record<string, unknown>): value is RecordDraft {
+  return typeof value['type'] === 'string' && value['type'] !== ''
 }
 
 /** Most objects looked at in one broken line, so that a crafted one cannot take quadratic time. */

@@ -61,9 +61,9 @@ export function planFork(analysis: Analysis, wish: ForkWish): ForkPlan | undefin
   const wanted = wish.upTo ?? analysis.tip
   const node = wanted === null ? undefined : entryNode(analysis, wanted)
   if (wanted !== null && node === undefined) return undefined
-  const wholeMessage = node && (tools.messageOf(node) ?? tools.answered(node))
-  const kept = node ? lineageOf(tree, tools, node, { wholeMessage }) : new Set<TreeNode>()
-  const end = node && composeChain(tree, tools, node, { wholeMessage }).at(-1)
+  const wholeEnd = node && { tip: node, whole: true }
+  const kept = wholeEnd ? lineageOf(tree, tools, wholeEnd) : new Set<TreeNode>()
+  const end = wholeEnd && composeChain(tree, tools, wholeEnd).at(-1)
   const upTo = end?.entry.uuid ?? null
   const { sessionId } = wish
   const lines: ForkLine[] = [
@@ -86,9 +86,11 @@ function copiedLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, sessionId:
     if (!kept.has(node) && (node.main || !hangsOn(node, kept))) continue
     const { entry, position, source } = node
     const values: Record<string, unknown> = { sessionId }
-    if (node.relinked) values['parentUuid'] = node.parent?.entry.uuid ?? null
+    const parent = keptParent(node, kept)
+    if (node.relinked || parent !== node.parent) values['parentUuid'] = parent?.entry.uuid ?? null
     // The line of a later copy, with the link of the first.
-    else if (source.record?.['parentUuid'] !== entry.parentUuid) values['parentUuid'] = entry.parentUuid
+    else if (source.record?.['uuid'] === entry.uuid && source.record['parentUuid'] !== entry.parentUuid)
+      values['parentUuid'] = entry.parentUuid
     lines.push({ position, line: { source, values } })
   }
   for (const { record, item, position } of tree.records) {
@@ -96,6 +98,13 @@ function copiedLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, sessionId:
     lines.push({ position, line: { source: item, values: { sessionId } } })
   }
   return lines.toSorted((a, b) => a.position - b.position).map(({ line }) => line)
+}
+
+/** What a line follows in the fork: the nearest kept of what it came from, where its parent is left out. */
+function keptParent(node: TreeNode, kept: ReadonlySet<TreeNode>): TreeNode | undefined {
+  let at = node.parent
+  while (at?.main === true && !kept.has(at)) at = at.parent
+  return at
 }
 
 /** Whether a line beside the conversation (a subagent's, one of an unknown kind) belongs to what is kept. */

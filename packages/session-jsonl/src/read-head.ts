@@ -43,12 +43,10 @@ export function readHead(text: string, options: { sessionId: string; cut: boolea
     facts.hasEntry = true
     const prompt = promptOf(record)
     if (prompt && 'command' in prompt) facts.command ??= previewOf(prompt.command)
-    if (prompt && 'text' in prompt) {
-      facts.prompt = previewOf(prompt.text)
-      break
-    }
+    if (prompt && 'text' in prompt) facts.prompt ??= previewOf(prompt.text)
+    // A fork may begin with lines that still say whose they were; its own directory comes after them.
+    if (facts.prompt !== undefined && (facts.cwd !== undefined || cwdOfOther === undefined)) break
   }
-  // A fork may begin with lines that still say whose they were.
   facts.cwd ??= cwdOfOther
   return facts
 }

@@ -110,13 +110,19 @@ export function stringEnd(text: string, open: number, to: number): number {
   }
 }
 
-/** Where the string opens whose closing quote stands before `end`; -1 if not after `from`. */
+/**
+ * Where the string opens whose closing quote stands before `end`; -1 if that cannot be told: a quote right at `from`, or
+ * with nothing but backslashes between, may be an escaped one whose backslash is cut off.
+ */
 function stringStart(text: string, end: number, from: number): number {
   let at = end - 1
   for (;;) {
     at = at === 0 ? -1 : text.lastIndexOf('"', at - 1)
     if (at < from) return -1
-    if (!isEscaped(text, at)) return at
+    let before = at
+    while (before > from && text.charCodeAt(before - 1) === BACKSLASH) before -= 1
+    if (before === from) return -1
+    if ((at - before) % 2 === 0) return at
   }
 }
 

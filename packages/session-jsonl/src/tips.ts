@@ -62,7 +62,7 @@ function endsBeside(index: ToolIndex, children: Map<TreeNode, TreeNode[]>): Set<
     const members = new Set([...index.lines(first), ...index.results(first)])
     const cover = (base: TreeNode): void => {
       const way = wayWithin(members, base)
-      const missing = missingFrom(index, first, (node) => way.has(node), false)
+      const missing = missingFrom(index, first, way)
       for (const node of [...missing.lines, ...missing.results]) covered.add(node)
     }
     const ends: { base: TreeNode; end: TreeNode }[] = []

@@ -1,0 +1,14 @@
+import { forkSession, listSessions, openSession, verifySession } from '@loci/session-jsonl'
+import { expect, test } from 'vitest'
+import { jsonl, project, SID, straight } from './lines.ts'
+
+test('S07: a straight chain of 100,000 entries is forked, verified and listed', async () => {
+  const made = await project(jsonl(...straight(100_000)))
+  const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID })
+  expect(await verifySession(fork.path)).toEqual([])
+  const session = await openSession({ projectDir: made.projectDir, sessionId: fork.sessionId, mode: 'read' })
+  expect(await session.chain()).toHaveLength(100_000)
+  await session.close()
+  expect(await listSessions({ projectsDir: made.root })).toHaveLength(2)
+  await made.remove()
+}, 120_000)

@@ -1,0 +1,46 @@
+import * as sessionJsonl from '@loci/session-jsonl'
+import type {
+  Mirror,
+  Session,
+  SessionInfo,
+  SessionKey,
+  SessionOptions,
+  SessionStore,
+  SessionStoreEntry,
+  SessionSummaryEntry,
+  Tip,
+  TranscriptItem,
+} from '@loci/session-jsonl'
+import { expect, test } from 'vitest'
+
+test('the public names', () => {
+  expect(Object.keys(sessionJsonl).toSorted()).toEqual([
+    'LITE_READ_BUF_SIZE',
+    'createSession',
+    'extractJsonStringField',
+    'extractLastJsonStringField',
+    'forkSession',
+    'listSessions',
+    'openSession',
+    'readHeadAndTail',
+    'readTranscript',
+    'sessionInfo',
+    'verifySession',
+  ])
+})
+
+test('the public types', () => {
+  type Names = [
+    Mirror,
+    Session,
+    SessionInfo,
+    SessionKey,
+    SessionOptions,
+    SessionStore,
+    SessionStoreEntry,
+    SessionSummaryEntry,
+    Tip,
+    TranscriptItem,
+  ]
+  expect([] satisfies Partial<Names>).toEqual([])
+})
