@@ -32,7 +32,7 @@ export interface Side {
 export const MAX_TEXT_BYTES: number = 16 << 20
 
 /** Edits after which two texts are called different altogether; keeps the time in bounds. */
-const MAX_EDITS = 4000
+const MAX_EDITS = 1000
 const PROBE_BYTES = 8000
 
 /** What differs between two states of the file `path`; `name` stands in the patch. `undefined`: nothing. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { files, isLociError, LociError } from '@loci/disk'
+import { fileErrno, files, isLociError, LociError } from '@loci/disk'
 import { lookAt } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { FileChange } from './describe-change.ts'
@@ -51,7 +51,8 @@ async function locateNow(view: HistoryView, index: number, key: string): Promise
     const look = await lookAt(place.realPath)
     return look.kind === 'file' ? { state: look.state, file: place.realPath } : null
   } catch (error) {
-    if (isLociError(error, 'PATH_INVALID')) return null
+    // A parent is a file now.
+    if (isLociError(error, 'PATH_INVALID') || fileErrno(error) === 'ENOTDIR') return null
     throw error
   }
 }

@@ -29,7 +29,7 @@ test('killed in the middle of a rewind: the state before, or after, or pending a
   expect(operations).toBeGreaterThan(50)
   // Some moments of its second half, where files are written; the long run tries each moment.
   const isLong = process.env['LOCI_LONG'] === '1'
-  const step = isLong ? 1 : Math.floor(operations / 12)
+  const step = isLong ? 1 : Math.floor(operations / 9)
   let pendings = 0
   for (let nth = operations; nth > (isLong ? 0 : operations / 2); nth -= step) {
     expect(rewindUntil(nth)).toBeUndefined()

@@ -12,7 +12,7 @@ afterEach(() => setFaultHook(undefined))
 afterAll(() => scene.dispose())
 
 /** Odd, so that both ways of resolving get their turn. The long run tries each operation. */
-const STEP = process.env['LOCI_LONG'] === '1' ? 1 : 9
+const STEP = process.env['LOCI_LONG'] === '1' ? 1 : 13
 
 const injected = (code: string): Error => Object.assign(new Error('injected'), { code })
 

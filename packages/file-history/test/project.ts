@@ -13,6 +13,8 @@ export interface Project {
   dir: string
   path(name: string): string
   inDir(name: string): string
+  /** A path beside project and backup folder. */
+  beside(name: string): string
   open(options?: Partial<FileHistoryOptions>): Promise<FileHistory>
   write(name: string, text: string | Uint8Array, mode?: number): Promise<void>
   remove(name: string): Promise<void>
@@ -46,6 +48,7 @@ export async function project(content: Record<string, TreeFile> = {}): Promise<P
     dir,
     path,
     inDir: (name) => `${dir}/${name}`,
+    beside: (name) => work.path(name),
     open: (options) => openFileHistory({ dir, root, clock, ...options }),
     async write(name, text, mode) {
       await fs.mkdir(dirname(path(name)), { recursive: true })

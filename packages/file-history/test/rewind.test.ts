@@ -383,11 +383,11 @@ describe('every file that is not restored is named', () => {
   }
 
   test('a link is in its place: it is not followed, whatever the target state', async () => {
-    await fs.writeFile(`${work.root}/../victim`, 'victim')
+    await fs.writeFile(work.beside('victim'), 'victim')
     await work.remove('a.txt')
     await fs.symlink('../victim', work.path('a.txt'))
     await skipped(/link is in its place/)
-    expect(await fs.readFile(`${work.root}/../victim`, 'utf8')).toBe('victim')
+    expect(await fs.readFile(work.beside('victim'), 'utf8')).toBe('victim')
     expect((await work.files())['a.txt']).toEqual({ link: '../victim' })
   })
 
@@ -406,10 +406,10 @@ describe('every file that is not restored is named', () => {
   })
 
   test('its directory was replaced by a link', async () => {
-    await fs.rename(work.path('d'), `${work.root}/../elsewhere`)
+    await fs.rename(work.path('d'), work.beside('elsewhere'))
     await fs.symlink('../elsewhere', work.path('d'))
     await skipped(/through a link/, 'd/f.txt')
-    expect(await fs.readFile(`${work.root}/../elsewhere/f.txt`, 'utf8')).toBe('d/f.txt 2')
+    expect(await fs.readFile(work.beside('elsewhere/f.txt'), 'utf8')).toBe('d/f.txt 2')
   })
 
   test('its directory is a file now', async () => {

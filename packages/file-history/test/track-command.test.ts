@@ -1,0 +1,195 @@
+import { execFileSync } from 'node:child_process'
+import * as fs from 'node:fs/promises'
+import type { FileHistory } from '@loci/file-history'
+import { setFaultHook } from '@loci/disk/testing'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { edit, failure, project } from './project.ts'
+import type { Project } from './project.ts'
+
+let work: Project
+let history: FileHistory
+beforeEach(async () => {
+  work = await project({
+    'a.txt': { text: 'a1', mode: 0o755 },
+    'd/b.txt': 'b1',
+    'd/c.txt': 'c1',
+    'same.txt': 'same',
+    '.git/index': 'git',
+  })
+  history = await work.open()
+  await history.makeSnapshot('m1')
+})
+afterEach(async () => {
+  setFaultHook(undefined)
+  await history.close()
+  await work.dispose()
+})
+
+const sh = (script: string) => async (): Promise<string> =>
+  execFileSync('sh', ['-c', script], { cwd: work.root, encoding: 'utf8' })
+
+test('changed, created, deleted and renamed files get their state before, and rewind', async () => {
+  const before = await work.files()
+  const { result, changed, untracked } = await history.trackCommand(
+    'c1',
+    sh(
+      'printf a2 > a.txt; chmod 600 a.txt; rm d/b.txt; mkdir e; mv d/c.txt e/c.txt; touch same.txt; echo done',
+    ),
+  )
+  expect(result).toBe('done\n')
+  expect(changed).toEqual(['a.txt', 'd/b.txt', 'd/c.txt', 'e/c.txt'].map(work.path))
+  expect(untracked).toEqual([])
+  const plan = await history.planRewind('m1')
+  expect(plan.conflicts).toEqual([])
+  expect(plan.changes.map(({ kind }) => kind)).toEqual(['modify', 'create', 'create', 'delete'])
+  await history.rewind('m1')
+  expect(await work.files()).toEqual(before)
+  await history.undoRewind()
+  expect(await work.read('e/c.txt')).toBe('c1')
+})
+
+test('a second command copies only what changed since, and sees an edit of the same size and time', async () => {
+  await history.trackCommand('c1', sh('printf b2 > d/b.txt'))
+  await fs.utimes(work.path('d/b.txt'), 1, 1)
+  await history.makeSnapshot('m2')
+  let copies = 0
+  setFaultHook((operation, path) => {
+    if (operation === 'copy' && path.includes('/base/')) copies += 1
+    return undefined
+  })
+  const { changed } = await history.trackCommand('c2', sh('printf b3 > d/b.txt; touch -d @1 d/b.txt'))
+  setFaultHook(undefined)
+  expect(copies).toBe(1)
+  expect(changed).toEqual([work.path('d/b.txt')])
+  await history.rewind('m2')
+  expect(await work.read('d/b.txt')).toBe('b2')
+})
+
+test('a tracked file keeps the state of its snapshot; the command only adds to it', async () => {
+  await edit(work, history, 'a.txt', 'edited')
+  await history.trackCommand('c1', sh('printf more >> a.txt'))
+  expect((await history.planRewind('m1')).conflicts).toEqual([])
+  await history.rewind('m1')
+  expect(await work.read('a.txt')).toBe('a1')
+})
+
+test('a rejection of the command passes through, its edits are covered', async () => {
+  const error = new Error('from the command')
+  const rejected = history.trackCommand('c1', async () => {
+    await work.write('a.txt', 'half')
+    throw error
+  })
+  expect(await failure(rejected)).toBe(error)
+  await history.rewind('m1')
+  expect(await work.read('a.txt')).toBe('a1')
+})
+
+test('what a background process changes later is nobody’s: a conflict', async () => {
+  await history.trackCommand('c1', sh('printf a2 > a.txt'))
+  await work.write('a.txt', 'later')
+  expect((await history.planRewind('m1')).conflicts).toEqual([
+    { path: work.path('a.txt'), reason: 'it was changed after the agent left it' },
+  ])
+})
+
+test('commands that overlap report what either did', async () => {
+  let startSecond = (): void => undefined
+  let endFirst = (): void => undefined
+  const secondStarted = new Promise<void>((resolve) => {
+    startSecond = resolve
+  })
+  const firstEnds = new Promise<void>((resolve) => {
+    endFirst = resolve
+  })
+  const first = history.trackCommand('c1', async () => {
+    await work.write('a.txt', 'by the first')
+    startSecond()
+    await firstEnds
+  })
+  await secondStarted
+  const second = await history.trackCommand('c2', () => work.write('d/b.txt', 'by the second'))
+  endFirst()
+  const both = [work.path('a.txt'), work.path('d/b.txt')]
+  expect([(await first).changed, second.changed]).toEqual([both, both])
+  await history.rewind('m1')
+  expect([await work.read('a.txt'), await work.read('d/b.txt')]).toEqual(['a1', 'b1'])
+})
+
+test('over a limit, links, FIFOs and names that are not UTF-8 are named if they changed; .git is left alone', async () => {
+  await history.close()
+  history = await work.open({ maxFileBytes: 4 })
+  await work.write('big.txt', 'more than four')
+  await work.write('big-same.txt', 'more than four')
+  await fs.symlink('a.txt', work.path('link'))
+  const { changed, untracked } = await history.trackCommand(
+    'c1',
+    sh(
+      'echo x >> big.txt; ln -sf d/b.txt link; mkfifo fifo; echo git > .git/index; touch "$(printf "\\377")"; printf a2 > a.txt',
+    ),
+  )
+  expect(changed).toEqual([work.path('a.txt')])
+  expect(untracked).toEqual(['big.txt', 'fifo', 'link', '\uFFFD'].map(work.path))
+  await work.remove('fifo')
+})
+
+test('files are covered from the root downwards, node_modules last, until a limit is reached', async () => {
+  await work.write('node_modules/x/index.js', 'x1')
+  await history.close()
+  history = await work.open({ maxFiles: 4 })
+  const script = sh('printf 2 > node_modules/x/index.js; printf 2 > d/c.txt')
+  expect(await history.trackCommand('c1', script)).toMatchObject({
+    changed: [work.path('d/c.txt')],
+    untracked: [work.path('node_modules/x/index.js')],
+  })
+})
+
+test('the backup folder inside the root is not part of the tree', async () => {
+  await history.close()
+  history = await work.open({ dir: work.path('.file-history') })
+  const { changed, untracked } = await history.trackCommand('c1', sh('printf a2 > a.txt'))
+  expect([changed, untracked]).toEqual([[work.path('a.txt')], []])
+})
+
+test('without a snapshot a first one is made with the id of the command', async () => {
+  await history.close()
+  history = await work.open({ dir: work.inDir('other') })
+  await history.trackCommand('c1', sh('printf a2 > a.txt'))
+  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['c1'])
+  await history.rewind('c1')
+  expect(await work.read('a.txt')).toBe('a1')
+})
+
+test('on a full disk the command is not run', async () => {
+  setFaultHook((operation, path) =>
+    operation === 'copy' && path.includes('/base/')
+      ? Object.assign(new Error('injected'), { code: 'ENOSPC' })
+      : undefined,
+  )
+  let isRun = false
+  const rejected = history.trackCommand('c1', async () => {
+    isRun = true
+  })
+  expect(await failure(rejected)).toMatchObject({ code: 'DISK_FULL' })
+  expect(isRun).toBe(false)
+  setFaultHook(undefined)
+  expect(await history.trackCommand('c2', sh('printf a2 > a.txt'))).toMatchObject({
+    changed: [work.path('a.txt')],
+  })
+})
+
+test('where recording fails after a command that failed, both errors are told', async () => {
+  const rejected = history.trackCommand('c1', async () => {
+    await work.write('a.txt', 'half')
+    setFaultHook((operation) =>
+      operation === 'write' ? Object.assign(new Error('injected'), { code: 'ENOSPC' }) : undefined,
+    )
+    throw new Error('from the command')
+  })
+  const error = await failure(rejected)
+  setFaultHook(undefined)
+  expect(error).toBeInstanceOf(AggregateError)
+  expect(error instanceof AggregateError && error.errors).toMatchObject([
+    { message: 'from the command' },
+    { code: 'DISK_FULL' },
+  ])
+})
