@@ -173,6 +173,13 @@ export class EditLog {
       .map(([key, { state }]) => ({ key, state }))
   }
 
+  /** Files whose last event belongs to a snapshot that is not here: in a fork, one of the parent's future. */
+  strayEvents(history: FileHistoryState): { key: string; state: LastEvent['state'] }[] {
+    return [...this.#events]
+      .filter(([, { anchor }]) => anchor !== null && !isKnown(anchor, history))
+      .map(([key, { state }]) => ({ key, state }))
+  }
+
   /** Whether the last event of `key` says that the agent is about to edit it, since the newest snapshot. */
   isAboutToEdit(key: string, newest: Anchor): boolean {
     const event = this.#events.get(key)

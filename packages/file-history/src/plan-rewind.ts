@@ -180,6 +180,7 @@ async function gatherFacts(view: HistoryView, index: number, key: string): Promi
     left: 'unknown',
   }
   if (problem !== undefined) return { ...facts, problem }
+  if (isInside(view.dir, path)) return { ...facts, problem: 'it belongs to the file history itself' }
   // One file that cannot be read must not hide the others: it is named.
   try {
     const place = await findPlace(view, index, key)

@@ -80,7 +80,7 @@ function invalid(path: string, what: string): LociError {
 }
 
 /** The key of an absolute path: relative to `root` when inside it. */
-export function keyOf(root: string, absolute: string): string {
+function keyOf(root: string, absolute: string): string {
   const inside = relative(root, absolute)
   return inside === '..' || inside.startsWith(`..${sep}`) || isAbsolute(inside) ? absolute : inside
 }

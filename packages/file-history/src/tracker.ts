@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import { LociError } from '@loci/disk'
 import { kindOf, lookAt } from './compare.ts'
+import type { FileState } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { evictOldest } from './evict-oldest.ts'
@@ -153,7 +154,9 @@ export class Tracker {
     backups: readonly (readonly [string, Backup])[],
     sequence: number,
   ): Promise<Snapshot> {
-    const { log } = this.#options
+    const { cell, log } = this.#options
+    const former = this.#anchor()
+    const stray = log.strayEvents(cell.getState())
     const timestamp = this.#now()
     const identity = identityOf({ messageId, timestamp })
     let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
@@ -169,13 +172,17 @@ export class Tracker {
       () => ({ type: 'file-history-snapshot', messageId, snapshot, isSnapshotUpdate: false }),
     )
     this.#hasRecordedSnapshot = true
-    // Edits since the look are newer than this snapshot, although they were recorded before it.
-    const renewed = log.eventsSince(sequence).map(({ key, state }): EditRecord => {
-      const common = { messageId, trackingPath: key, snapshot: this.#anchor(), timestamp }
-      return state === 'unknown' ? { type: 'track', ...common } : { type: 'edit', ...common, state }
-    })
+    // Edits since the look are newer than this snapshot, although they were recorded before it. And those of a
+    // parent's future are older than it, although they name a snapshot that is not here.
+    const newer = log.eventsSince(sequence)
+    const older = stray.filter(({ key }) => !newer.some((event) => event.key === key))
+    const of = { messageId, timestamp }
+    const lines = [
+      ...older.map((event) => eventRecord(event, former, of)),
+      ...newer.map((event) => eventRecord(event, this.#anchor(), of)),
+    ]
     // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
-    if (renewed.length > 0) await log.append(renewed).catch(() => undefined)
+    if (lines.length > 0) await log.append(lines).catch(() => undefined)
     await evictOldest(this.#options)
     return snapshot
   }
@@ -238,6 +245,19 @@ export class Tracker {
   #now(): string {
     return this.#options.clock().toISOString()
   }
+}
+
+/** What is known of a file's owner, said again with another newest snapshot. */
+function eventRecord(
+  event: { key: string; state: FileState | null | 'unknown' },
+  snapshot: Anchor,
+  of: { messageId: string; timestamp: string },
+): EditRecord {
+  const { key: trackingPath, state } = event
+  const { messageId, timestamp } = of
+  return state === 'unknown'
+    ? { type: 'track', messageId, trackingPath, snapshot, timestamp }
+    : { type: 'edit', messageId, trackingPath, state, snapshot, timestamp }
 }
 
 /** A file that is to be edited: absent or regular. */

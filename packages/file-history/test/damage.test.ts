@@ -149,6 +149,18 @@ test.each(['../victim.txt', 'd/../../victim.txt', '/tmp/../victim.txt', '', '.']
   },
 )
 
+test('a recorded path that leads into the backup folder is named and never written', async () => {
+  await fs.mkdir(work.dir)
+  await fs.writeFile(work.inDir('notes'), 'kept')
+  const ledger = ledgerOf(work.inDir('notes'), { backupFileName: null })
+  const history = await work.open({ ledger })
+  expect((await history.rewind('m', { onConflict: 'overwrite' })).skipped).toMatchObject([
+    { path: work.inDir('notes'), reason: expect.stringMatching(/history itself/) },
+  ])
+  expect(await fs.readFile(work.inDir('notes'), 'utf8')).toBe('kept')
+  await history.close()
+})
+
 test('a record without realParentDir, of an old client, is accepted, but leads through no link', async () => {
   await work.write('d/b.txt', 'now')
   await fs.mkdir(work.dir)

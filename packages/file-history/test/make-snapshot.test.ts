@@ -21,32 +21,40 @@ afterEach(async () => {
   await work.dispose()
 })
 
-/** A ledger in memory whose appends wait until they are let through, or fail. */
-function memoryLedger(): SnapshotLedger & {
+interface MemoryLedger extends SnapshotLedger {
   records: LedgerRecord[]
-  fail: (record: LedgerRecord) => boolean
-} {
-  const ledger = {
-    records: [] as LedgerRecord[],
-    fail: (_: LedgerRecord): boolean => false,
+  /** Sees each record first, and may hold it up or refuse it. */
+  before: (record: LedgerRecord) => void | Promise<void>
+}
+
+function memoryLedger(): MemoryLedger {
+  const ledger: MemoryLedger = {
+    records: [],
+    before: () => undefined,
     load: async () => ledger.records,
-    append: async (record: LedgerRecord) => {
-      if (ledger.fail(record)) throw new Error('the ledger is full')
+    append: async (record) => {
+      await ledger.before(record)
       ledger.records.push(record)
     },
   }
   return ledger
 }
 
+const refuse = (): void => {
+  throw new Error('the ledger is full')
+}
+
 /** A cell that remembers its states, and tells when one comes that is waited for. */
 function spyCell(): HistoryCell & {
   states: FileHistoryState[]
+  listener: () => void
   until(is: (state: FileHistoryState) => boolean): Promise<void>
 } {
   let state = emptyFileHistoryState()
   const waiting: { is: (state: FileHistoryState) => boolean; resolve: () => void }[] = []
   const cell = {
     states: [state],
+    listener: (): void => undefined,
     getState: () => state,
     setState(updater: (previous: FileHistoryState) => FileHistoryState) {
       const next = updater(state)
@@ -54,6 +62,7 @@ function spyCell(): HistoryCell & {
       state = next
       cell.states.push(next)
       for (const { is, resolve } of waiting) if (is(next)) resolve()
+      cell.listener()
     },
     until: (is: (state: FileHistoryState) => boolean) =>
       new Promise<void>((resolve) => {
@@ -123,11 +132,7 @@ test('the state is committed before the ledger is written, and the call ends aft
   const cell = spyCell()
   const ledger = memoryLedger()
   const order: string[] = []
-  const append = ledger.append
-  ledger.append = async (record) => {
-    order.push(`append ${cell.getState().snapshots.length}`)
-    await append(record)
-  }
+  ledger.before = () => void order.push(`append ${cell.getState().snapshots.length}`)
   const history = await work.open({ state: cell, ledger })
   await history.makeSnapshot('m').then(() => order.push('resolved'))
   expect(order).toEqual(['append 1', 'resolved'])
@@ -141,11 +146,7 @@ test('what is tracked while a snapshot is being made is inherited by it', async 
   await history.makeSnapshot('m1')
   // The look at a.txt waits for the record of a.txt, which waits until b.txt has joined m1.
   const joined = cell.until(({ trackedFiles }) => trackedFiles.has('b.txt'))
-  const append = ledger.append
-  ledger.append = async (record) => {
-    await joined
-    await append(record)
-  }
+  ledger.before = () => joined
   const captured = cell.until(({ trackedFiles }) => trackedFiles.has('a.txt'))
   const first = history.trackEdit('a.txt', 'a')
   await captured
@@ -197,10 +198,10 @@ test('a snapshot that the ledger does not take is taken back, and the next one w
   const history = await work.open({ ledger })
   await history.trackEdit('a.txt', 'a')
   const before = history.snapshots()
-  ledger.fail = () => true
+  ledger.before = refuse
   expect(await failure(history.makeSnapshot('m'))).toMatchObject({ message: 'the ledger is full' })
   expect(history.snapshots()).toEqual(before)
-  ledger.fail = () => false
+  ledger.before = () => undefined
   await history.makeSnapshot('m')
   expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['a', 'm'])
   await history.close()
@@ -210,10 +211,10 @@ test('an edit that the ledger does not take is taken back, and can be announced 
   const ledger = memoryLedger()
   const history = await work.open({ ledger })
   await history.makeSnapshot('m')
-  ledger.fail = () => true
+  ledger.before = refuse
   expect(await failure(history.trackEdit('a.txt', 'a'))).toMatchObject({ message: 'the ledger is full' })
   expect(history.snapshots()[0]?.trackedFileBackups).toEqual({})
-  ledger.fail = () => false
+  ledger.before = () => undefined
   expect(await history.trackEdit('a.txt', 'a')).toMatchObject({ version: 1 })
   await history.close()
 })
@@ -224,16 +225,13 @@ test('a file that joined a snapshot which then failed is still rewindable, now a
   const history = await work.open({ ledger, state: cell })
   await history.makeSnapshot('m1')
   const joined = cell.until(({ trackedFiles }) => trackedFiles.has('a.txt'))
-  const append = ledger.append
   let tracking: Promise<unknown> | undefined
-  ledger.append = async (record) => {
-    if (record.messageId === 'm2') {
-      // m2 is the newest snapshot at this moment, and is about to be taken back.
-      tracking = history.trackEdit('a.txt', 'a')
-      await joined
-      throw new Error('the ledger is full')
-    }
-    await append(record)
+  ledger.before = async (record) => {
+    if (record.messageId !== 'm2') return
+    // m2 is the newest snapshot at this moment, and is about to be taken back.
+    tracking = history.trackEdit('a.txt', 'a')
+    await joined
+    refuse()
   }
   expect(await failure(history.makeSnapshot('m2'))).toMatchObject({ message: 'the ledger is full' })
   await tracking
@@ -253,14 +251,12 @@ test('a file that joined a snapshot which then failed is still rewindable, now a
 test('a listener of the cell that throws makes the call fail, with state and ledger in accord', async () => {
   const cell = spyCell()
   const ledger = memoryLedger()
-  const set = cell.setState
   const history = await work.open({ state: cell, ledger })
-  cell.setState = (updater) => {
-    set(updater)
+  cell.listener = () => {
     throw new Error('from a listener')
   }
   expect(await failure(history.makeSnapshot('m'))).toMatchObject({ message: 'from a listener' })
-  cell.setState = set
+  cell.listener = () => undefined
   expect(history.snapshots()).toEqual([])
   expect(ledger.records).toEqual([])
   await history.close()

@@ -11,7 +11,7 @@ export interface Project {
   root: string
   /** The backup folder. */
   dir: string
-  path(name: string): string
+  readonly path: (name: string) => string
   inDir(name: string): string
   /** A path beside project and backup folder. */
   beside(name: string): string
@@ -28,7 +28,7 @@ export interface Project {
 }
 
 /** A clock that goes on by one second with every look. */
-export function tickingClock(): () => Date {
+function tickingClock(): () => Date {
   let seconds = 0
   return () => new Date(Date.UTC(2026, 0, 1) + 1000 * (seconds += 1))
 }
