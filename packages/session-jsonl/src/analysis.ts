@@ -3,8 +3,8 @@ import { composeChain } from './chain.ts'
 import { compactionDamage } from './compaction.ts'
 import type { Entry, RecordDraft } from './entry.ts'
 import { findTip } from './tip.ts'
-import { indexTools, toolCallIds, toolResultIds } from './tool-results.ts'
-import type { ToolIndex } from './tool-results.ts'
+import { indexTools, toolCallIds, toolResultIds } from './tool-index.ts'
+import type { ToolIndex } from './tool-index.ts'
 import type { TranscriptItem } from './transcript.ts'
 import { buildTree } from './tree.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
@@ -19,8 +19,16 @@ export interface Analysis {
   readonly damage: readonly Damage[]
 }
 
-/** Analyses the items of a transcript whose session has that id. Pure. */
-export function analyse(items: readonly TranscriptItem[], path: string, sessionId: string): Analysis {
+/**
+ * Analyses the items of a transcript. Pure.
+ *
+ * @param sessionId whose lines they should be; `undefined` if that is not known
+ */
+export function analyse(
+  items: readonly TranscriptItem[],
+  path: string,
+  sessionId: string | undefined,
+): Analysis {
   const tree = buildTree(items, path)
   const unreadable = items.flatMap(({ damage }) => (damage ? [damage] : []))
   const damage = [
@@ -28,20 +36,25 @@ export function analyse(items: readonly TranscriptItem[], path: string, sessionI
     ...tree.damage,
     ...compactionDamage(tree),
     ...strayResults(tree),
-    ...foreignLines(items, path, sessionId),
+    ...(sessionId === undefined ? [] : foreignLines(items, path, sessionId)),
   ]
   return {
     tree,
     tools: indexTools(tree),
     tip: findTip(tree),
-    damage: damage.toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0)),
+    damage: damage.toSorted(byOffset),
   }
 }
 
-/** An entry of the conversation by its uuid; not a subagent's line. */
+/** Orders damage by where in the file it is. */
+export function byOffset(a: Damage, b: Damage): number {
+  return (a.offset ?? 0) - (b.offset ?? 0)
+}
+
+/** An entry of the conversation itself by its uuid; not a subagent's line or one of an unknown kind. */
 export function entryNode(analysis: Analysis, uuid: string): TreeNode | undefined {
   const node = analysis.tree.byUuid.get(uuid)
-  return node?.entry.isSidechain === true ? undefined : node
+  return node?.main === true ? node : undefined
 }
 
 /** The chain that ends at `tip`; none for an empty conversation. */
@@ -86,7 +99,8 @@ function foreignLines(items: readonly TranscriptItem[], path: string, sessionId:
   }
   return [...first].map(([id, { item, lines }]) => {
     const { offset, line } = item
-    const message = `Line ${line}${lines > 1 ? ` and ${lines - 1} more` : ''} say they are of session ${JSON.stringify(id)}; they are read as this one's`
+    const who = lines === 1 ? `Line ${line} says it is` : `Line ${line} and ${lines - 1} more say they are`
+    const message = `${who} of session ${JSON.stringify(id)}; they are read as this one's`
     return { kind: 'foreign-session', path, offset, line, message }
   })
 }

@@ -1,6 +1,7 @@
 import { compacted, isBoundary, isSummary } from './compaction.ts'
 import { logicalParent } from './tip.ts'
-import type { ChainEnd, ToolIndex } from './tool-results.ts'
+import type { ToolIndex } from './tool-index.ts'
+import type { ChainEnd } from './tool-results.ts'
 import { withToolResults } from './tool-results.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 

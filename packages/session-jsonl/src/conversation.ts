@@ -2,7 +2,7 @@ import { hasText, isContentBlock } from './content-block.ts'
 import type { ContentBlock, ModelMessage, ToolResultBlock, ToolUseBlock } from './content-block.ts'
 import { isObject } from './entry.ts'
 import type { Entry } from './entry.ts'
-import { messageId } from './tool-results.ts'
+import { messageId } from './tool-index.ts'
 import { wellFormed, wellFormedCopy } from './well-formed.ts'
 
 /** How a conversation is made into messages. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { dirname } from 'node:path'
-import { fileErrno, files, LociError, orAbsent } from '@loci/disk'
+import { cloneFile, fileErrno, files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { analyse } from './analysis.ts'
 import { sessionExists, syncDirectory } from './append-log.ts'
@@ -102,7 +102,8 @@ async function publish(
     } finally {
       await file.close()
     }
-    await files.link(temporary, path).catch((error: unknown) => {
+    // Exclusive, and never half a file, also on file systems without hard links.
+    await cloneFile(temporary, path, { link: true }).catch((error: unknown) => {
       throw fileErrno(error) === 'EEXIST' ? sessionExists(path, error) : error
     })
   } catch (error) {

@@ -4,7 +4,7 @@ import { composeChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
 import type { RecordDraft } from './entry.ts'
 import { replacementItems } from './replacements.ts'
-import { toolCallIds } from './tool-results.ts'
+import { toolCallIds } from './tool-index.ts'
 import type { TranscriptItem } from './transcript.ts'
 import type { TreeNode } from './tree.ts'
 

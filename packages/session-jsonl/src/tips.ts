@@ -1,6 +1,6 @@
 import { isBoundary } from './compaction.ts'
 import { logicalParent } from './tip.ts'
-import type { ToolIndex } from './tool-results.ts'
+import type { ToolIndex } from './tool-index.ts'
 import { missingFrom } from './tool-results.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Damage } from '@loci/disk'
+import { cutRings } from './cut-rings.ts'
 import { isChainType, isEntry } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
 import type { TranscriptItem } from './transcript.ts'
@@ -135,7 +136,7 @@ class TreeBuilder {
       if (parent && node.entry.isSidechain !== true) this.#continued.add(parent)
     }
     this.#link()
-    this.#cutRings()
+    cutRings(this.#nodes, (node, said) => this.#report('cycle', node.source, said))
     return {
       path: this.#path,
       byUuid: this.#byUuid,
@@ -229,34 +230,6 @@ class TreeBuilder {
       if (candidate && candidate !== node && !this.#continued.has(candidate)) return candidate
     }
     return this.#main[mainBefore - 1]
-  }
-
-  #cutRings(): void {
-    const walkOf = new Map<TreeNode, number>()
-    for (const [walk, start] of this.#nodes.entries()) {
-      let at: TreeNode | undefined = start
-      while (at && !walkOf.has(at)) {
-        walkOf.set(at, walk)
-        at = at.parent
-      }
-      if (at && walkOf.get(at) === walk) this.#cutRing(at)
-    }
-  }
-
-  #cutRing(member: TreeNode): void {
-    let first = member
-    let size = 1
-    for (let at = member.parent; at && at !== member; at = at.parent) {
-      if (at.position < first.position) first = at
-      size += 1
-    }
-    first.parent = undefined
-    first.relinked = true
-    this.#report(
-      'cycle',
-      first.source,
-      `is part of a ring of ${size} ${size === 1 ? 'entry that follows itself' : 'entries that follow each other'}; it is read as a beginning`,
-    )
   }
 
   #report(kind: string, item: TranscriptItem, said: string): void {

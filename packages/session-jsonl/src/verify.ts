@@ -3,6 +3,7 @@ import type { Damage } from '@loci/disk'
 import { analyse } from './analysis.ts'
 import { readArchived } from './archived.ts'
 import { readTranscript } from './read-transcript.ts'
+import { sessionIdOf } from './session-path.ts'
 import type { TranscriptItem } from './transcript.ts'
 
 /**
@@ -17,7 +18,6 @@ import type { TranscriptItem } from './transcript.ts'
 export async function verifySession(path: string): Promise<Damage[]> {
   const items: TranscriptItem[] = []
   for await (const item of readTranscript(path)) items.push(item)
-  const id = basename(path, '.jsonl')
-  const { damage } = await readArchived(join(dirname(path), id))
-  return [...analyse(items, path, id).damage, ...(damage ? [damage] : [])]
+  const { damage } = await readArchived(join(dirname(path), basename(path, '.jsonl')))
+  return [...analyse(items, path, sessionIdOf(basename(path))).damage, ...(damage ? [damage] : [])]
 }

@@ -1,16 +1,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import {
-  createSession,
-  forkSession,
-  listSessions,
-  openSession,
-  sessionInfo,
-  verifySession,
-} from '@loci/session-jsonl'
+import { createSession, openSession, sessionInfo, verifySession } from '@loci/session-jsonl'
 import { isLociError } from '@loci/disk'
 import { faultLoop } from '@loci/disk/testing'
 import { describe, expect, test } from 'vitest'
-import { jsonl, OTHER, project, SID, straight } from './lines.ts'
+import { jsonl, project, SID, straight } from './lines.ts'
 
 const say = (content: string) => ({ type: 'user' as const, message: { role: 'user', content } })
 
@@ -128,79 +121,6 @@ describe('R8: whatever file operation fails', () => {
         expect(chain.slice(0, acknowledged.length)).toEqual(acknowledged)
         await session.append(say('on'))
         await session.close()
-      },
-    })
-    await made.remove()
-  })
-
-  test('R7, a fork: all of it or nothing that is listed, and the source as it was', async () => {
-    const bytes = jsonl(...straight(4), { type: 'tag', tag: 'x', sessionId: SID })
-    const made = await project(bytes, {
-      [`p/${SID}/tool-results/x.txt`]: 'long',
-      [`p/${SID}/subagents/agent-1.jsonl`]: jsonl(...straight(1)),
-    })
-    const whole = async (): Promise<string> => {
-      const session = await openSession({ projectDir: made.projectDir, sessionId: OTHER, mode: 'read' })
-      const sent = JSON.stringify([await session.conversation(), await session.records('tag')])
-      await session.close()
-      return sent
-    }
-    await forkSession({ projectDir: made.projectDir, sessionId: SID, newSessionId: OTHER })
-    const expected = await whole()
-    let forked = false
-    await faultLoop({
-      run: async () => {
-        forked = false
-        await rm(made.path(`p/${OTHER}.jsonl`), { force: true })
-        await rm(made.path(`p/${OTHER}`), { recursive: true, force: true })
-        await forkSession({
-          projectDir: made.projectDir,
-          sessionId: SID,
-          newSessionId: OTHER,
-          durability: 'fsync',
-        })
-        forked = true
-      },
-      verify: async (error) => {
-        expectClear(error)
-        expect(await readFile(made.file, 'utf8')).toBe(bytes)
-        const list = await listSessions({ projectsDir: made.root })
-        const there = list.some(({ sessionId }) => sessionId === OTHER)
-        if (forked) expect(there).toBe(true)
-        if (!there) return
-        expect(await whole()).toBe(expected)
-        expect(await verifySession(made.path(`p/${OTHER}.jsonl`))).toEqual([])
-        expect(await made.read(`p/${OTHER}/tool-results/x.txt`)).toBe('long')
-        expect(await made.read(`p/${OTHER}/subagents/agent-1.jsonl`)).toContain(OTHER)
-      },
-    })
-    await made.remove()
-  })
-
-  test('reading: an error or the whole truth, never less', async () => {
-    const made = await project(jsonl(...straight(4)))
-    const before = await readFile(made.file)
-    const projects = { projectsDir: made.root }
-    let found: unknown
-    await faultLoop({
-      faults: ['EIO', 'EACCES'],
-      run: async () => {
-        found = undefined
-        const session = await openSession({ projectDir: made.projectDir, sessionId: SID, mode: 'read' })
-        try {
-          const chain = await session.chain()
-          const list = await listSessions(projects)
-          found = [chain.length, (await session.tips()).length, list.length, await verifySession(made.file)]
-        } finally {
-          await session.close()
-        }
-      },
-      verify: async (error) => {
-        expectClear(error)
-        // That a session may be archived without anybody knowing is said, and keeps nobody from reading it.
-        const marks: unknown = expect.arrayContaining([])
-        if (error === undefined) expect(found).toEqual([4, 1, 1, marks])
-        expect(await readFile(made.file)).toEqual(before)
       },
     })
     await made.remove()
