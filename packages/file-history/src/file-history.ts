@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { acquireLease, files, isLociError, LociError } from '@loci/disk'
 import type { Lease } from '@loci/disk'
 import type { FileChange } from './describe-change.ts'
@@ -13,7 +13,7 @@ import type { Backup, HistoryCell, Snapshot } from './snapshot.ts'
 
 /** What `openFileHistory` takes. */
 export interface FileHistoryOptions {
-  /** Folder of the backups, one for each session. Made with the first open for writing. */
+  /** Folder of the backups, one for each session. Made with the first write; its lease is a lock file beside it. */
   dir: string
   /** The project: paths inside it are recorded relative to it. */
   root: string
@@ -140,7 +140,6 @@ export async function openFileHistory(options: FileHistoryOptions): Promise<File
   if (!Number.isInteger(maxSnapshots) || maxSnapshots < 1) {
     throw new TypeError('maxSnapshots must be a whole number from 1')
   }
-  if (mode === 'write') await files.mkdir(options.dir)
   const { dir, root } = await resolveFolders(options)
   const lease = mode === 'write' ? await takeLease(dir) : undefined
   try {
@@ -152,8 +151,9 @@ export async function openFileHistory(options: FileHistoryOptions): Promise<File
 }
 
 async function takeLease(dir: string): Promise<Lease> {
+  await files.mkdir(dirname(dir))
   try {
-    return await acquireLease(join(dir, 'history'))
+    return await acquireLease(dir)
   } catch (error) {
     if (!isLociError(error, 'LEASE_HELD')) throw error
     const { pid, host, since, decidable } = error.details

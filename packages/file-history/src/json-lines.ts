@@ -1,5 +1,6 @@
+import { dirname } from 'node:path'
 import { appendRecords, files, orAbsent, writeFileAtomic } from '@loci/disk'
-import type { Damage } from '@loci/disk'
+import type { Damage, OpenFile } from '@loci/disk'
 
 /** A readable line of a JSON Lines file. */
 export interface JsonLine {
@@ -67,13 +68,13 @@ function damagedLine(at: {
 }
 
 /**
- * Appends one line for each value, in one write; the file is made (0600) if it is absent.
+ * Appends one line for each value, in one write; the file (0600) and its directory are made if they are absent.
  * A file that has a second name is given bytes of its own first: whoever copied a history by hard links must not
  * find the lines of one in the other.
  */
 export async function appendJsonLines(path: string, values: readonly unknown[]): Promise<void> {
   const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''))
-  const file = await files.open(path, 'a+', 0o600)
+  const file = (await orAbsent(files.open(path, 'a+', 0o600))) ?? (await makeBoth(path))
   try {
     if ((await file.stat()).nlink <= 1n) {
       await appendRecords(file, bytes)
@@ -84,4 +85,9 @@ export async function appendJsonLines(path: string, values: readonly unknown[]):
   }
   await writeFileAtomic(path, await files.readFile(path))
   await appendJsonLines(path, values)
+}
+
+async function makeBoth(path: string): Promise<OpenFile> {
+  await files.mkdir(dirname(path))
+  return files.open(path, 'a+', 0o600)
 }

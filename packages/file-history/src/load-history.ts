@@ -1,21 +1,20 @@
 import { resolve } from 'node:path'
-import { files, orAbsent } from '@loci/disk'
 import type { EditLog } from './edits.ts'
 import { parseLedgerRecord } from './ledger.ts'
 import { evict, foldLedger, identityOf } from './snapshot.ts'
 import type { FileHistoryState, LedgerRecord } from './snapshot.ts'
+import { realDirectory } from './track-path.ts'
 
 /** The real paths of the two folders, as far as they exist. */
 export async function resolveFolders(options: {
   dir: string
   root: string
 }): Promise<{ dir: string; root: string }> {
-  const [dir, root] = await Promise.all([realOr(options.dir), realOr(options.root)])
+  const [dir, root] = await Promise.all([
+    realDirectory(resolve(options.dir)),
+    realDirectory(resolve(options.root)),
+  ])
   return { dir, root }
-}
-
-async function realOr(path: string): Promise<string> {
-  return (await orAbsent(files.realpath(path))) ?? resolve(path)
 }
 
 /** The state that ledger and log tell, after eviction, and the highest version of each file. Pure. */

@@ -1,7 +1,9 @@
 import { dirname, join } from 'node:path'
 import { files, isLociError, orAbsent } from '@loci/disk'
 import { backupNameProblem, createBackup } from './backup.ts'
+import type { MadeBackup } from './backup.ts'
 import { compareStatsAndContent } from './compare.ts'
+import type { FileState } from './compare.ts'
 import type { EditLog } from './edits.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
 import { pathOfKey, realDirectory, statOf } from './track-path.ts'
@@ -20,6 +22,7 @@ export class VersionedBackups {
     versions: Map<string, number>
   }
   readonly #latest = new Map<string, Backup>()
+  #isFolderMade = false
 
   constructor(
     options: { dir: string; root: string; log: EditLog; clock: () => Date; versions: Map<string, number> },
@@ -67,16 +70,13 @@ export class VersionedBackups {
     const { key, path, parent } = target
     const known = versions.get(key)
     const fromVersion = (known ?? 0) + 1
-    const made =
-      source === null
-        ? undefined
-        : await createBackup({
-            dir,
-            path: source,
-            trackedPath: path,
-            fromVersion,
-            twin: (state) => log.twinOf(state),
-          })
+    let made: MadeBackup | undefined
+    if (source !== null) {
+      if (!this.#isFolderMade) await files.mkdir(dir)
+      this.#isFolderMade = true
+      const twin = (state: FileState): string | undefined => log.twinOf(state)
+      made = await createBackup({ dir, path: source, trackedPath: path, fromVersion, twin })
+    }
     if (made) {
       await log.append([{ type: 'backup', name: made.name, ...made.state, first: known === undefined }])
     }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { breakLease } from '@loci/disk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { failure, project } from './project.ts'
 import type { Project } from './project.ts'
@@ -36,6 +37,20 @@ test('a second writer is refused and told who has it, in this process and from a
   await history.close()
   const again = await work.open()
   await again.close()
+})
+
+test('opening for writing makes the lock beside the folder and nothing else; the folder comes with the first write', async () => {
+  const ledger = { load: async () => [], append: async () => undefined }
+  const history = await work.open({ ledger, dir: work.beside('home/sessions/s1') })
+  await history.makeSnapshot('m')
+  await history.planRewind('m')
+  await history.gc()
+  expect(Object.keys(await work.all())).toEqual(['home/sessions/.s1.lock.1', 'project/a.txt'])
+  await history.trackEdit('a.txt', 'a')
+  expect(Object.keys(await work.all())).toHaveLength(4)
+  await history.close()
+  // The lease is on the folder, so that it can be broken by that name.
+  await breakLease(work.beside('home/sessions/s1'))
 })
 
 test('a closed history is refused, with what to do', async () => {

@@ -78,7 +78,7 @@ async function writeProject(): Promise<void> {
 }
 
 async function readTree(): Promise<Files> {
-  const entries = Object.entries(await work.all()).filter(([name]) => !name.startsWith('history/'))
+  const entries = Object.entries(await work.all()).filter(([name]) => !/^\.?history/.test(name))
   return Object.fromEntries(
     entries.map(([name, file]) => {
       if (!('text' in file)) throw new Error(`${name} is a link`)
