@@ -1,8 +1,8 @@
 import { LociError } from '@loci/disk'
 
 /** The four kinds of line that make up a conversation. */
-export const CHAIN_TYPES = ['user', 'assistant', 'system', 'attachment'] as const
-/** One of {@link CHAIN_TYPES}. */
+const CHAIN_TYPES = ['user', 'assistant', 'system', 'attachment'] as const
+/** One of them. */
 export type ChainType = (typeof CHAIN_TYPES)[number]
 
 /** What a caller gives to `append`: the kind and its fields; everything else is filled in. */

@@ -65,8 +65,8 @@ export function lineMembers(text: string, start: number, end: number): LineMembe
   const state = text[begins] === '{' ? scanLine(text, begins, end, visit) : 'malformed'
   if (state === 'closed' || (state === 'cut' && end === text.length)) return members
   members.length = 0
-  // Only a newline tells that this is where the line really ends.
-  if (start === 0 && end < text.length) {
+  // Only a newline tells that this is where the line really ends. What begins as a line does and ends too early is torn.
+  if (start === 0 && end < text.length && state === 'malformed') {
     scanObjectFromEnd(text, start, end, visit)
     return members.toReversed()
   }

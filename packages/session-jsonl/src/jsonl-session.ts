@@ -87,8 +87,8 @@ export class JsonlSession implements Session {
       this.#own.add(uuid)
       this.#tip = uuid
       this.#last = uuid
-      const entry: unknown = JSON.parse(line)
-      return entry as Entry
+      const entry: Entry = JSON.parse(line)
+      return entry
     })
   }
 

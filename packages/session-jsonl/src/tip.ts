@@ -28,7 +28,7 @@ export function lastOfConversation(tree: EntryTree): TreeNode | undefined {
 }
 
 /** Whether `node` comes before `descendant`, across compactions too; a node is its own ancestor. */
-export function isAncestor(tree: EntryTree, node: TreeNode, descendant: TreeNode): boolean {
+function isAncestor(tree: EntryTree, node: TreeNode, descendant: TreeNode): boolean {
   const seen = new Set<TreeNode>()
   let at: TreeNode | undefined = descendant
   while (at && !seen.has(at)) {

@@ -3,7 +3,7 @@ import type { Entry } from './entry.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 
 /** The blocks of an entry's message; none if its content is a plain string or no message at all. */
-export function messageBlocks(entry: Entry): readonly Record<string, unknown>[] {
+function messageBlocks(entry: Entry): readonly Record<string, unknown>[] {
   const content: unknown = isObject(entry.message) ? entry.message['content'] : undefined
   return Array.isArray(content) ? content.filter((block: unknown) => isObject(block)) : []
 }

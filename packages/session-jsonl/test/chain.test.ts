@@ -269,6 +269,12 @@ describe('S07: rings of parents', () => {
       ['cycle'],
     ],
   ]
+  test('a ring that an earlier entry leads into is cut at its own first entry', async () => {
+    const lines = [user('x', 'z', '1'), user('y', 'z', '2'), user('z', 'y', '3')]
+    expect(await chainOf(jsonl(...lines), 'x')).toEqual(['y', 'z', 'x'])
+    expect(await kinds(lines)).toEqual(['cycle'])
+  })
+
   test.each(cases)('%s: cut, reported, the straight part kept', async (_name, lines, chain, damage) => {
     expect(await chainOf(jsonl(...lines))).toEqual(chain)
     expect(await kinds(lines)).toEqual(damage)

@@ -108,6 +108,12 @@ describe('S24: compaction', () => {
     }
   })
 
+  test('what a boundary keeps is there once, though it names what follows it too', async () => {
+    const metadata = list('s1', 'm6', 's1', 'n1')
+    const lines = [...old, boundary('b1', 'm6', metadata), summary('s1', 'b1'), user('n1', 's1', 'on')]
+    expect(await chainOf(jsonl(...lines))).toEqual(['b1', 's1', 'm6', 'n1'])
+  })
+
   test('kept calls keep their results, which hang beside the path', async () => {
     const lines = [
       ...straight(1),

@@ -31,6 +31,16 @@ describe('the first and the last field of a text', () => {
       'a',
     ],
     ['not from a torn line in the middle', `${line({ k: 'a' })}{"k":"b","x\n${line({ x: 1 })}`, 'a', 'a'],
+    [
+      'not from a line in the middle whose beginning is lost',
+      `${line({ k: 'a' })}lost":1,"k":"no"}\n${line({ x: 1 })}`,
+      'a',
+    ],
+    [
+      'not from a value inside a torn line',
+      `{"x":1,"m":{"k":"no"}\n${line({ k: 'a' })}{"x":1,"m":{"k":"no"}\n${line({ x: 1 })}`,
+      'a',
+    ],
     ['of a line cut at its end, if complete', `${line({ k: 'a' })}{"k":"b","x":{"y":[1,`, 'a', 'b'],
     ['not a value that is cut', `${line({ k: 'a' })}{"k":"b`, 'a', 'a'],
     [

@@ -1,8 +1,9 @@
 import { readFile, rm, stat } from 'node:fs/promises'
 import { forkSession, listSessions, openSession, sessionInfo, verifySession } from '@loci/session-jsonl'
 import type { ModelMessage, Session } from '@loci/session-jsonl'
+import { setFaultHook } from '@loci/disk/testing'
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   assistant,
   call,
@@ -19,6 +20,8 @@ import {
   user,
 } from './lines.ts'
 import type { Line } from './lines.ts'
+
+afterEach(() => setFaultHook(undefined))
 
 type Made = Awaited<ReturnType<typeof project>>
 
@@ -307,6 +310,22 @@ describe('what is refused', () => {
     expect(await made.snapshot()).toEqual(before)
     await made.remove()
   })
+})
+
+test('a fork that fails at the last moment leaves nothing behind', async () => {
+  const made = await project(jsonl(...straight(2)), { [`p/${SID}/tool-results/x.txt`]: 'long' })
+  const before = await made.snapshot()
+  setFaultHook((operation, path) =>
+    operation === 'link' && path.endsWith('.jsonl')
+      ? Object.assign(new Error('EIO'), { code: 'EIO' })
+      : undefined,
+  )
+  await expect(forkSession({ projectDir: made.projectDir, sessionId: SID })).rejects.toMatchObject({
+    code: 'DISK_IO',
+  })
+  setFaultHook(undefined)
+  expect(await made.snapshot()).toEqual(before)
+  await made.remove()
 })
 
 test('S21: forks of forks, at the first entry, in the middle and at the end, live on their own', async () => {

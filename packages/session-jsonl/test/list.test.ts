@@ -239,7 +239,7 @@ describe('large transcripts', () => {
   test('a cut in the middle of an escape takes nothing of it', async () => {
     for (let before = 0; before < 12; before += 1) {
       const head = JSON.stringify({ type: 'mode', pad: '' })
-      const long = `{"type":"user","uuid":"m1","parentUuid":null,"message":{"role":"user","content":"${String.raw`\u00e9`.repeat(20_000)}"}}`
+      const long = `{"type":"user","uuid":"m1","parentUuid":null,"message":{"role":"user","content":"${String.raw`\u00e9`.repeat(200_000)}"}}`
       const bytes = `${head.replace('""', `"${'p'.repeat(65_536 - 300 - head.length - before)}"`)}\n${long}\n`
       expect((await infoOf(bytes)).firstPrompt).toMatch(/^é{1,200}…?$/)
     }
@@ -287,6 +287,18 @@ describe('large transcripts', () => {
     const first = { ...prompt('one'), timestamp: '2026-01-01T00:00:00.000Z' }
     const info = await infoOf(jsonl(first, last, { type: 'mode', sessionId: SID }))
     expect(info.lastActivityMs).toBe(Date.UTC(2026, 2, 1))
+  })
+
+  test('records that were written after the last entry are no activity', async () => {
+    const times = ['2026-01-01', '2026-01-02', '2026-01-03'].map((day) => `${day}T00:00:00.000Z`)
+    const info = await infoOf(
+      jsonl(
+        { ...prompt('one'), timestamp: times[0] },
+        { type: 'queue-operation', operation: 'enqueue', timestamp: times[1] },
+        user('s', 'm1', 'agent', { isSidechain: true, timestamp: times[2] }),
+      ),
+    )
+    expect(info.lastActivityMs).toBe(Date.UTC(2026, 0, 1))
   })
 
   test('where the tail holds no entry: the newest time in it, else the time of the file', async () => {
@@ -441,6 +453,22 @@ describe('a list', () => {
     })
     expect(await listOf(made, { limit: 3 })).toEqual([id(0), id(1), id(2)])
     expect(opened).toBeLessThanOrEqual(16)
+    await made.remove()
+  })
+
+  test('S11: with a limit it looks behind files that were only touched', async () => {
+    const files = Array.from(
+      { length: 40 },
+      (_, n) =>
+        [`a/${id(n)}.jsonl`, jsonl(...at(`2026-01-01T00:00:${10 + n}.000Z`, ...straight(1)))] as const,
+    )
+    const made = await tree(Object.fromEntries(files))
+    const newest = Date.UTC(2026, 0, 1, 0, 0, 49) / 1_000
+    for (let n = 0; n < 40; n += 1) {
+      const touched = n < 30 ? newest + 1_000 + n : newest
+      await utimes(made.path(`a/${id(n)}.jsonl`), touched, touched)
+    }
+    expect(await listOf(made, { limit: 2 })).toEqual([id(39), id(38)])
     await made.remove()
   })
 

@@ -49,6 +49,34 @@ describe('R1: killed while appending', () => {
     },
   )
 
+  test.each([
+    [1, 1],
+    [3, 250],
+    [2, 3_100],
+  ])(
+    'in the middle of write %i, after %i bytes of it: what came before is there, the stub is reported',
+    async (nth, bytes) => {
+      const made = await project(undefined)
+      const { uuids } = await write([
+        made.projectDir,
+        SID,
+        'create',
+        '10',
+        '3000',
+        String(nth),
+        String(bytes),
+      ])
+      expect(uuids).toHaveLength(nth - 1)
+      expect(await verifySession(made.file)).toMatchObject([{ kind: 'torn-line', line: nth }])
+      const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+      const { uuid } = await session.append({ type: 'user', message: { role: 'user', content: 'on' } })
+      expect((await session.chain()).map((entry) => entry.uuid)).toEqual([...uuids, uuid])
+      expect(await session.damage()).toHaveLength(1)
+      await session.close()
+      await made.remove()
+    },
+  )
+
   test('at every byte of the last line: the rest loads, the next append begins its own line', async () => {
     const lines = straight(4)
     const whole = jsonl(...lines)
