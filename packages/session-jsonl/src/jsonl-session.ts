@@ -27,6 +27,8 @@ export class JsonlSession implements Session {
   readonly #transcript: FollowedTranscript
   /** Uuids of the entries appended here, which may not have been read back yet. */
   readonly #own = new Set<string>()
+  /** The same, with those whose append failed: where taking one back failed too, it is no other program's line. */
+  readonly #tried = new Set<string>()
   #reading: OpenFile | undefined
   #analysis: Analysis
   #tip: string | null = null
@@ -83,6 +85,7 @@ export class JsonlSession implements Session {
       if (parent !== null && !(await this.#isEntry(parent))) throw this.#entryNotFound(parent)
       const line = prepared.line(parent)
       const rewind = parent === this.#tip ? '' : `${await this.#tipLine(parent)}\n`
+      this.#tried.add(uuid)
       await log.append(`${rewind}${line}\n`)
       this.#own.add(uuid)
       this.#tip = uuid
@@ -193,7 +196,7 @@ export class JsonlSession implements Session {
     if (this.#foreign) return
     const item = this.#transcript.items.find(
       ({ record, offset }) =>
-        offset >= this.#since && record && isEntry(record) && !this.#own.has(record.uuid),
+        offset >= this.#since && record && isEntry(record) && !this.#tried.has(record.uuid),
     )
     if (item === undefined) return
     const { offset, line } = item

@@ -99,7 +99,7 @@ export async function createSession(options: SessionOptions & { sessionId?: stri
 
 /**
  * Opens a session where its conversation stands. With `write` it takes the lease, which a process that died no longer
- * holds; with `read` it needs none, and every call first reads what others appended since. Opening writes nothing.
+ * holds; with `read` it needs none, and every call first reads what others appended since. Opening never writes to the transcript.
  *
  * @throws {LociError} SESSION_NOT_FOUND; SESSION_LOCKED with `details = { pid, host, since, decidable }`; ENTRY_INVALID
  * when the id is no file name; DISK_IO

@@ -370,7 +370,7 @@ test('R6: whatever was written, in whatever order, the Messages API accepts what
         }
       })
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   )
 })
 

@@ -8,6 +8,7 @@ test('S07: a straight chain of 100,000 entries is forked, verified and listed', 
   expect(await verifySession(fork.path)).toEqual([])
   const session = await openSession({ projectDir: made.projectDir, sessionId: fork.sessionId, mode: 'read' })
   expect(await session.chain()).toHaveLength(100_000)
+  expect(await session.conversation()).toHaveLength(100_000)
   await session.close()
   expect(await listSessions({ projectsDir: made.root })).toHaveLength(2)
   await made.remove()

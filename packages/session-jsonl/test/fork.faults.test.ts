@@ -28,6 +28,7 @@ describe('R8: whatever file operation fails', () => {
     const expected = await whole()
     let forked = false
     await faultLoop({
+      faults: ['EIO', 'ENOSPC', 'short-write'],
       run: async () => {
         forked = false
         await rm(made.path(`p/${OTHER}.jsonl`), { force: true })

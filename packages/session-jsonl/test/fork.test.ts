@@ -456,6 +456,6 @@ test('a fork at any entry of any tree, damaged or not, sends the bytes of its so
         await made.remove()
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })

@@ -135,6 +135,6 @@ test('a session is what its model is, after any history', async () => {
         await made.remove()
       }
     }),
-    { numRuns: 80 },
+    { numRuns: 60 },
   )
 })

@@ -2,10 +2,14 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { createSession, openSession, sessionInfo, verifySession } from '@loci/session-jsonl'
 import { isLociError } from '@loci/disk'
 import { faultLoop } from '@loci/disk/testing'
+import type { FaultKind } from '@loci/disk/testing'
 import { describe, expect, test } from 'vitest'
 import { jsonl, project, SID, straight } from './lines.ts'
 
 const say = (content: string) => ({ type: 'user' as const, message: { role: 'user', content } })
+
+/** EACCES takes the same way as EIO; the reading side is tried with it. */
+const FAULTS: readonly FaultKind[] = ['EIO', 'ENOSPC', 'short-write']
 
 /** Errors that a caller may get from a disk that fails. */
 function expectClear(error: unknown): void {
@@ -26,6 +30,7 @@ describe('R8: whatever file operation fails', () => {
     let acknowledged: string[] = []
     let tips: (string | null)[] = []
     const tripped = await faultLoop({
+      faults: FAULTS,
       run: async () => {
         acknowledged = []
         tips = ['m3']
@@ -94,6 +99,7 @@ describe('R8: whatever file operation fails', () => {
     const made = await project(undefined)
     let acknowledged: string[] = []
     await faultLoop({
+      faults: FAULTS,
       run: async () => {
         acknowledged = []
         await rm(made.projectDir, { recursive: true, force: true })

@@ -437,6 +437,25 @@ describe('S26: an append that fails', () => {
     await made.remove()
   })
 
+  test('flushing failed and taking back failed: the line stays, unacknowledged, beside the tip, and is nobody else’s', async () => {
+    const made = await project(jsonl(...straight(2)))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID, durability: 'fsync' })
+    setFaultHook((operation) =>
+      operation === 'fdatasync' || operation === 'ftruncate'
+        ? Object.assign(new Error('EIO'), { code: 'EIO' })
+        : undefined,
+    )
+    await expect(session.append({ ...say('lost'), uuid: 'x3' })).rejects.toMatchObject({ code: 'DISK_IO' })
+    setFaultHook(undefined)
+    expect(session.tip).toBe('m2')
+    const { parentUuid } = await session.append({ ...say('on'), uuid: 'x4' })
+    expect(parentUuid).toBe('m2')
+    expect((await session.tips()).map(({ uuid }) => uuid)).toEqual(['x4', 'x3'])
+    expect(await session.damage()).toEqual([])
+    await session.close()
+    await made.remove()
+  })
+
   test('does not keep the ones queued behind it from being written', async () => {
     const made = await project(jsonl(...straight(2)))
     const session = await openSession({ projectDir: made.projectDir, sessionId: SID })

@@ -154,7 +154,7 @@ test('whatever stands between them, records on lines of their own are read, in o
       }
       expect(found).toEqual(good)
     }),
-    { numRuns: 200 },
+    { numRuns: 120 },
   )
 })
 
