@@ -156,7 +156,7 @@ async function takeLease(dir: string): Promise<Lease> {
     return await acquireLease(dir)
   } catch (error) {
     if (!isLociError(error, 'LEASE_HELD')) throw error
-    const { pid, host, since, decidable } = error.details
+    const { pid, host, since, decidable } = error.details ?? {}
     const advice =
       decidable === true
         ? 'end that process or open with mode "read"'

@@ -5,7 +5,7 @@ import type { FileState } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { evictOldest } from './evict-oldest.ts'
-import { inParallel } from './in-parallel.ts'
+import { createLimit, inParallel, settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
@@ -133,10 +133,13 @@ export class Tracker {
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
-    const work = inParallel([...captured.trackedFiles], async (key) => {
-      const backup = await this.#paths.run(key, () => this.#backups.backUpTracked(key))
-      return [key, backup] as const
-    })
+    const limit = createLimit()
+    const work = settleAll(
+      Array.from(captured.trackedFiles, async (key) => {
+        const look = (): Promise<Backup> => limit(() => this.#backups.backUpTracked(key))
+        return [key, await this.#paths.run(key, look)] as const
+      }),
+    )
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)

@@ -164,6 +164,32 @@ test('what is tracked while a snapshot is being made is inherited by it', async 
   await history.close()
 })
 
+test('an edit recorded after the look at its file, and before the commit, is newer than the snapshot', async () => {
+  const ledger = memoryLedger()
+  const cell = spyCell()
+  const history = await work.open({ ledger, state: cell })
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'a2')
+  // The snapshot waits for b.txt, whose record waits until a.txt has been edited again.
+  let release = (): void => undefined
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  ledger.before = () => held
+  const captured = cell.until(({ trackedFiles }) => trackedFiles.has('b.txt'))
+  const tracking = history.trackEdit('b.txt', 'a')
+  await captured
+  const making = history.makeSnapshot('m2')
+  await edit(work, history, 'a.txt', 'a3')
+  release()
+  await Promise.all([making, tracking])
+  expect(await history.readFileAt('m2', 'a.txt')).toEqual(Buffer.from('a2'))
+  expect((await history.planRewind('m1')).conflicts).toEqual([])
+  await work.write('a.txt', 'by hand')
+  expect((await history.planRewind('m1')).conflicts).toHaveLength(1)
+  await history.close()
+})
+
 test('an edit announced after the call of makeSnapshot is not in the snapshot', async () => {
   await work.write('a.txt', 'x'.repeat(3 << 20))
   const history = await work.open()
@@ -177,6 +203,17 @@ test('an edit announced after the call of makeSnapshot is not in the snapshot', 
     // And the edit is the agent's, although it was recorded before the snapshot was.
     expect((await history.planRewind(round)).conflicts).toEqual([])
   }
+  await history.close()
+})
+
+test('that holds for each of many files', async () => {
+  const names = Array.from({ length: 50 }, (_, number) => `f${number}`)
+  const history = await work.open()
+  for (const name of names) await edit(work, history, name, 'before')
+  const making = history.makeSnapshot('m')
+  await Promise.all(names.toReversed().map((name) => edit(work, history, name, 'after')))
+  await making
+  for (const name of names) expect(await history.readFileAt('m', name)).toEqual(Buffer.from('before'))
   await history.close()
 })
 
