@@ -7,8 +7,12 @@ export interface ErrorReport {
   exitCode: 1 | 2 | 3 | 70
 }
 
-/** Codes that mean: something was found that somebody has to decide about. */
-const FOUND = ['REWIND_CONFLICT', 'REWIND_INCOMPLETE', 'MEMORY_CONFLICT']
+/** Whether an error says that something was found which somebody has to decide about. */
+function isFinding(error: unknown): boolean {
+  if (isLociError(error, 'REWIND_CONFLICT', 'REWIND_INCOMPLETE')) return true
+  // Without a revision the index was merely busy, and the save can be tried again.
+  return isLociError(error, 'MEMORY_CONFLICT') && error.details?.['revision'] !== undefined
+}
 
 export function reportError(error: unknown): ErrorReport {
   if (error instanceof UsageError)
@@ -16,7 +20,7 @@ export function reportError(error: unknown): ErrorReport {
   if (isLociError(error)) {
     return {
       line: `loci: ${oneLine(error.message)} [${error.code}]`,
-      exitCode: isLociError(error, ...FOUND) ? 3 : 1,
+      exitCode: isFinding(error) ? 3 : 1,
     }
   }
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)

@@ -70,7 +70,8 @@ async function makeContext(
   { options }: Invocation,
   parameters: readonly string[],
 ): Promise<CommandContext> {
-  const dir = options['config-dir'] ?? world.env['LOCI_CONFIG_DIR'] ?? join(homedir(), '.loci')
+  const dir =
+    options['config-dir'] ?? world.env['LOCI_CONFIG_DIR'] ?? join(world.env['HOME'] ?? homedir(), '.loci')
   if (dir === '')
     throw new UsageError('the config home is empty; give --config-dir or LOCI_CONFIG_DIR a directory')
   return {

@@ -8,10 +8,11 @@ import { isAutoMemoryEnabled, loadMemoryPrompt } from '@loci/memdir'
 import { createSession } from '@loci/session-jsonl'
 import type { ModelMessage, Session } from '@loci/session-jsonl'
 import type { CommandContext, CommandResult } from './commands.ts'
-import { findMemory, findSession, forkWithHistory, withHistory, withMemory, withSession } from './compose.ts'
-import type { SessionPlace } from './compose.ts'
+import { findMemory, forkWithHistory, withHistory, withMemory, withSession } from './compose.ts'
 import { openConfigHome } from './config-home.ts'
 import type { ConfigHome } from './config-home.ts'
+import { findSession } from './find-session.ts'
+import type { SessionPlace } from './find-session.ts'
 
 /** What every step of the tour works in. */
 interface Stage {
@@ -30,8 +31,8 @@ interface Finding {
  * Plays the four systems in a temporary directory, which is removed at the end: a memory recalled, a wrong edit
  * taken back and again, a conversation rewound and forked, half a line survived, memory switched off.
  */
-export async function tourCommand({ say }: CommandContext): Promise<CommandResult> {
-  const root = join(await files.realpath(tmpdir()), `loci-tour-${randomUUID().slice(0, 8)}`)
+export async function tourCommand({ env, say }: CommandContext): Promise<CommandResult> {
+  const root = join(await files.realpath(env['TMPDIR'] ?? tmpdir()), `loci-tour-${randomUUID().slice(0, 8)}`)
   const project = join(root, 'project')
   await files.mkdir(project)
   try {

@@ -1,4 +1,4 @@
-import { cannotShare, linkExclusive, removeQuietly, temporaryName } from './atomic-write.ts'
+import { cannotShare, publishNew, removeQuietly, temporaryName } from './atomic-write.ts'
 import { files } from './file-operations.ts'
 
 /**
@@ -26,7 +26,7 @@ export async function cloneFile(
   const temporary = temporaryName(to)
   try {
     const how = await copy(from, temporary)
-    if (!(await linkExclusive(temporary, to))) throw await takenError(to)
+    await publishNew(temporary, to)
     return how
   } catch (error) {
     await removeQuietly(temporary)
@@ -44,14 +44,4 @@ async function copy(from: string, to: string): Promise<'cloned' | 'copied'> {
   await removeQuietly(to)
   await files.copyFile(from, to, 'bytes')
   return 'copied'
-}
-
-/** The error of an exclusive open of a name that is taken. */
-async function takenError(path: string): Promise<unknown> {
-  try {
-    await (await files.open(path, 'wx')).close()
-  } catch (error) {
-    return error
-  }
-  return undefined
 }

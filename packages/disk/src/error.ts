@@ -1,6 +1,6 @@
 /**
  * An error of Loci that a program can act on: `code` says what happened, `message` what to do about it.
- * Codes are listed in the README; a new one is a minor release, a changed one a major.
+ * Each package lists its codes in its README; a new one is a minor release, a changed one a major.
  */
 export class LociError extends Error {
   override readonly name = 'LociError'
@@ -27,9 +27,17 @@ const CODE_SHAPE = /^(?!E[A-Z0-9]+$|ERR_)[A-Z]+(?:_[A-Z]+)+$/
  * Tests the shape, not the class: true across two installed copies of a package and for the plain
  * errors with a `code` that `@loci/app-state` throws.
  */
-export function isLociError(error: unknown, ...codes: string[]): error is LociError {
+export function isLociError(
+  error: unknown,
+  ...codes: string[]
+): error is Error & { readonly code: string; readonly details?: Readonly<Record<string, unknown>> } {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false
   return codes.length > 0 ? codes.includes(error.code) : CODE_SHAPE.test(error.code)
+}
+
+/** What an error says; of something thrown that is no error, what it reads as. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** A place in stored data that could not be read as it should. The bytes are still there, untouched. */

@@ -1,13 +1,7 @@
 import { constants } from 'node:fs'
 import type { BigIntStats, Dirent, StatsFs } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { LociError } from './error.ts'
-
-/**
- * Every file operation of every package goes through this port, for two reasons: a failing one becomes
- * a `LociError` in one place (`DISK_FULL`, `DISK_IO`), and the fault loop of `@loci/disk/testing` can make
- * the Nth one fail without root.
- */
+import { errorMessage, LociError } from './error.ts'
 
 /** What a fault hook answers: nothing, an error to throw, or how many bytes a write may take. */
 export type Fault = undefined | NodeJS.ErrnoException | { shortWriteBytes: number }
@@ -28,15 +22,15 @@ const ADVICE: Record<string, string> = {
   EACCES: 'check its permissions',
   EPERM: 'check its permissions',
   EROFS: 'the file system is read-only',
-  ENOENT: 'it does not exist',
-  EISDIR: 'it is a directory',
+  ENOENT: 'it, or a parent of it, does not exist',
+  EISDIR: 'it is a directory; give a file',
   ENOTDIR: 'it, or a parent of it, is not a directory',
-  EEXIST: 'it exists already',
+  EEXIST: 'it exists already; move it away or choose another name',
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
   ENFILE: 'too many files are open on this machine',
-  ENAMETOOLONG: 'the name is too long',
+  ENAMETOOLONG: 'the name is too long; choose a shorter one',
   ELOOP: 'it is a symbolic link, or there are too many of them',
-  EIO: 'the disk reported an error',
+  EIO: 'the disk reported an error; see the system log',
 }
 
 function errnoOf(error: unknown): string | undefined {
@@ -46,7 +40,7 @@ function errnoOf(error: unknown): string | undefined {
 function diskError(error: unknown, operation: string, path: string): LociError {
   const errno = errnoOf(error) ?? 'EIO'
   const code = FULL.has(errno) ? 'DISK_FULL' : 'DISK_IO'
-  const advice = ADVICE[errno] ?? (error instanceof Error ? error.message : String(error))
+  const advice = ADVICE[errno] ?? errorMessage(error)
   return new LociError(code, `Cannot ${operation} ${JSON.stringify(path)}: ${advice} (${errno})`, {
     details: { errno, operation, path },
     cause: error,
@@ -92,6 +86,17 @@ export class OpenFile {
       const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, position)
       return bytesRead
     })
+  }
+
+  /** Fills `buffer` from `position` on, as far as the file goes; resolves to how many bytes that were. */
+  async readFull(buffer: Uint8Array, position: number): Promise<number> {
+    let done = 0
+    while (done < buffer.length) {
+      const taken = await this.read(buffer.subarray(done), position + done)
+      if (taken === 0) break
+      done += taken
+    }
+    return done
   }
 
   /** One write call: resolves to how many bytes it took, which may be fewer than given. */
@@ -144,7 +149,11 @@ export class OpenFile {
   }
 }
 
-/** The file operations that Loci uses. Each throws {@link LociError} `DISK_FULL` or `DISK_IO`. */
+/**
+ * The file operations that Loci uses. Those of every package go through this port, for two reasons: a failing one
+ * becomes a {@link LociError} in one place (`DISK_FULL`, `DISK_IO`, with `details = { errno, operation, path }`), and
+ * the fault loop of `@loci/disk/testing` can make the Nth one fail without root.
+ */
 export const files = {
   open: (path: string, flags: string | number, mode?: number): Promise<OpenFile> =>
     run('open', path, async () => new OpenFile(path, await fs.open(path, flags, mode))),
@@ -182,6 +191,9 @@ export const files = {
       ),
     ),
 }
+
+/** What `stat` and `lstat` tell; sizes, times and inodes are bigints. */
+export type FileStats = BigIntStats
 
 /** Flags for {@link files.open} that have no letter: do not follow a link, do not block on a FIFO. */
 export const OPEN_REGULAR: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK

@@ -1,9 +1,16 @@
-export { LociError, isLociError } from './error.ts'
+export { LociError, errorMessage, isLociError } from './error.ts'
 export type { Damage } from './error.ts'
-export { files, fileErrno, isAbsent, orAbsent, OpenFile, OPEN_REGULAR } from './file-operations.ts'
-export { writeFileAtomic } from './atomic-write.ts'
+export { files, fileErrno, isAbsent, orAbsent, OPEN_REGULAR } from './file-operations.ts'
+export type { FileStats, OpenFile } from './file-operations.ts'
+export {
+  createFileAtomic,
+  removeQuietly,
+  syncDirectory,
+  temporaryName,
+  writeFileAtomic,
+} from './atomic-write.ts'
 export { appendRecords } from './append-record.ts'
 export { cloneFile } from './clone-file.ts'
 export { resolveInside } from './resolve-inside.ts'
-export { acquireLease, breakLease } from './lease.ts'
-export type { Lease } from './lease.ts'
+export { acquireLease, breakLease, leaseHolder } from './lease.ts'
+export type { Lease, LeaseHolder } from './lease.ts'

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { linkExclusive, removeQuietly } from './atomic-write.ts'
-import { LociError } from './error.ts'
+import { createFileAtomic, removeQuietly } from './atomic-write.ts'
+import { isLociError, LociError } from './error.ts'
 import { files, orAbsent } from './file-operations.ts'
-import { ownLocks, ownerState, parseLeaseOwner, thisOwner, vantageOn } from './lease-owner.ts'
+import { ownerState, parseLeaseOwner } from './lease-owner.ts'
 import type { LeaseOwner, OwnerState } from './lease-owner.ts'
+import { ownLocks, thisOwner, vantageOn } from './vantage.ts'
 
 /** The sole right to change something, until released or until the process ends. */
 export interface Lease {
@@ -14,20 +14,21 @@ export interface Lease {
   release(): Promise<void>
 }
 
-/**
- * How it works. The lease on `dir/name` is the highest of the files `dir/.name.lock.<n>`. Each holds its owner
- * as one line of JSON and appears under its name complete (written elsewhere, then linked, which fails if the
- * name is taken). To take over, a process proves that the owner of n is dead or has released, creates n+1, and
- * then looks again: only if n+1 is the highest does it have the lease. Releasing empties the own file, which needs
- * no space on a full disk. The highest file is never removed, so n+1 cannot be created twice by two processes that both saw n: the
- * slower one finds the name taken, or finds a higher one when it looks again.
- */
 const POLL_MS = 20
 
 /**
  * Takes the lease on `path`, whose directory must exist; `path` itself need not. Leases a decidably dead
  * owner left are taken over at once. A live owner, or one of whom nothing can be said (another container or
  * host), keeps it: see {@link breakLease}. The same process cannot take it twice.
+ *
+ * The lease on `dir/name` is the highest of the files `dir/.name.lock.<n>`. Each holds its owner
+ * as one line of JSON and appears under its name complete (written elsewhere, then linked, which fails if the
+ * name is taken). To take over, a process proves that the owner of n is dead or has released, creates n+1, and
+ * then looks again: only if n+1 is the highest does it have the lease. Releasing empties the own file, which needs
+ * no space on a full disk. The highest file is never removed, so n+1 cannot be created twice by two processes that both saw n: the
+ * slower one finds the name taken, or finds a higher one when it looks again.
+ *
+ * Source: `docs/formats/lease.md`.
  *
  * @param options.waitMs how long to wait for a live owner to release; default 0
  * @throws {LociError} LEASE_HELD with `details = { pid, host, since, decidable }`; DISK_FULL, DISK_IO
@@ -117,19 +118,8 @@ async function markReleased(file: string): Promise<void> {
 }
 
 async function createLock(path: string, number: number): Promise<boolean> {
-  const temporary = join(dirname(path), `.${basename(path)}.lock-${randomUUID().slice(0, 8)}.tmp`)
-  try {
-    const file = await files.open(temporary, 'wx', 0o644)
-    try {
-      await file.writeAll(Buffer.from(`${JSON.stringify(await thisOwner())}\n`))
-    } finally {
-      await file.close()
-    }
-    return await linkExclusive(temporary, lockFile(path, number))
-  } catch (error) {
-    await removeQuietly(temporary)
-    throw error
-  }
+  const record = Buffer.from(`${JSON.stringify(await thisOwner())}\n`)
+  return createFileAtomic(lockFile(path, number), (file) => file.writeAll(record))
 }
 
 function lockFile(path: string, number: number): string {
@@ -172,11 +162,47 @@ async function holderOf(
 
 function heldError(path: string, owner: LeaseOwner | undefined, state: OwnerState): LociError {
   const decidable = state === 'live'
-  const who = owner ? `process ${owner.pid} on ${owner.host} since ${owner.since}` : 'an unknown process'
-  const what = decidable
+  const { pid = null, host = null, since = null } = owner ?? {}
+  const details = { pid, host, since, decidable }
+  const advice = decidable
     ? 'end that process or wait for it'
     : 'if that process is gone for certain, break the lease by hand'
-  return new LociError('LEASE_HELD', `${JSON.stringify(path)} is held by ${who}; ${what}`, {
-    details: { pid: owner?.pid ?? null, host: owner?.host ?? null, since: owner?.since ?? null, decidable },
-  })
+  return new LociError(
+    'LEASE_HELD',
+    `${JSON.stringify(path)} is held by ${describeHolder(details)}; ${advice}`,
+    {
+      details,
+    },
+  )
+}
+
+/** Who holds a lease, as the `details` of LEASE_HELD say it; `null` where the record cannot be read. */
+export interface LeaseHolder {
+  pid: number | null
+  host: string | null
+  /** ISO 8601. */
+  since: string | null
+  /** Whether it is certain that the holder lives. */
+  decidable: boolean
+  /** The same in words. */
+  who: string
+}
+
+/** The holder that a LEASE_HELD names, for a package that reports it under a code of its own; else `undefined`. */
+export function leaseHolder(error: unknown): LeaseHolder | undefined {
+  if (!isLociError(error, 'LEASE_HELD')) return undefined
+  const { pid, host, since, decidable } = error.details ?? {}
+  const details = {
+    pid: typeof pid === 'number' ? pid : null,
+    host: typeof host === 'string' ? host : null,
+    since: typeof since === 'string' ? since : null,
+    decidable: decidable === true,
+  }
+  return { ...details, who: describeHolder(details) }
+}
+
+function describeHolder({ pid, host, since }: Omit<LeaseHolder, 'who' | 'decidable'>): string {
+  return pid === null || host === null
+    ? 'an unknown process'
+    : `process ${pid} on ${host} since ${since ?? 'unknown'}`
 }

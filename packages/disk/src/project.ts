@@ -55,15 +55,14 @@ export async function resolveProjectDir(options: {
     // Another process may have claimed the folder in the meantime; what stands there now decides.
     if ((await recordedOwner(directory)) === root) return directory
   }
-  throw new LociError('PATH_INVALID', `No free project folder for ${JSON.stringify(root)}`, {
-    details: { root },
-  })
+  const message = `Every folder for ${JSON.stringify(root)} belongs to another project; see their .project.json`
+  throw new LociError('PATH_INVALID', message, { details: { root } })
 }
 
 function* candidateNames(root: string): Generator<string> {
   const slug = projectSlug(root)
   yield slug
-  const withHash = `${slug.slice(0, MAX_SLUG_LENGTH)}-${pathHash(root)}`
+  const withHash = `${slug.slice(0, MAX_SLUG_LENGTH)}-${pathHash(root.normalize('NFC'))}`
   if (withHash !== slug) yield withHash
   for (let n = 2; n < 100; n += 1) yield `${withHash}-${n}`
 }
@@ -103,7 +102,7 @@ async function originOf(path: string): Promise<{ cwd: string; timestamp: string 
   const buffer = Buffer.alloc(HEAD_BYTES)
   let length: number
   try {
-    length = await file.read(buffer, 0)
+    length = await file.readFull(buffer, 0)
   } finally {
     await file.close()
   }
@@ -119,7 +118,8 @@ async function originOf(path: string): Promise<{ cwd: string; timestamp: string 
 function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
   } catch {
     return undefined
   }

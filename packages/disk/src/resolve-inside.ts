@@ -1,6 +1,7 @@
 import { isAbsolute, join, sep } from 'node:path'
 import { LociError } from './error.ts'
 import { fileErrno, files, orAbsent } from './file-operations.ts'
+import type { FileStats } from './file-operations.ts'
 
 /**
  * The absolute path of `relative` below `root`, after a look at every component that exists: none may be a
@@ -27,9 +28,13 @@ export async function resolveInside(root: string, relative: string): Promise<str
       )
     }
     if (index < segments.length - 1 && !stats.isDirectory()) {
-      throw new LociError('PATH_INVALID', `${JSON.stringify(path)} is not a directory`, {
-        details: { path, root, relative },
-      })
+      throw new LociError(
+        'PATH_INVALID',
+        `${JSON.stringify(path)} is not a directory; choose a path that does not lead through it`,
+        {
+          details: { path, root, relative },
+        },
+      )
     }
   }
   return path
@@ -37,34 +42,46 @@ export async function resolveInside(root: string, relative: string): Promise<str
 
 function containedSegments(relative: string): string[] {
   if (relative === '' || relative.includes('\0') || isAbsolute(relative)) {
-    throw new LociError('PATH_INVALID', `${JSON.stringify(relative)} is not a relative path`, {
-      details: { relative },
-    })
+    throw new LociError(
+      'PATH_INVALID',
+      `${JSON.stringify(relative)} is not a relative path; give one below its directory`,
+      {
+        details: { relative },
+      },
+    )
   }
   const segments: string[] = []
   for (const segment of relative.split(sep === '\\' ? /[\\/]/ : '/')) {
     if (segment === '' || segment === '.') continue
     if (segment !== '..') segments.push(segment)
     else if (segments.pop() === undefined) {
-      throw new LociError('PATH_OUTSIDE', `${JSON.stringify(relative)} leads out of its directory`, {
-        details: { relative },
-      })
+      throw new LociError(
+        'PATH_OUTSIDE',
+        `${JSON.stringify(relative)} leads out of its directory; leave out the ".."`,
+        {
+          details: { relative },
+        },
+      )
     }
   }
   if (segments.length === 0) {
-    throw new LociError('PATH_INVALID', `${JSON.stringify(relative)} names no file below its directory`, {
-      details: { relative },
-    })
+    throw new LociError(
+      'PATH_INVALID',
+      `${JSON.stringify(relative)} names no file below its directory; give a name`,
+      {
+        details: { relative },
+      },
+    )
   }
   return segments
 }
 
-async function lookAt(path: string): Promise<Awaited<ReturnType<typeof files.lstat>> | undefined> {
+async function lookAt(path: string): Promise<FileStats | undefined> {
   try {
     return await orAbsent(files.lstat(path))
   } catch (error) {
     if (fileErrno(error) !== 'ENAMETOOLONG') throw error
-    throw new LociError('PATH_INVALID', `${JSON.stringify(path)} is too long a name`, {
+    throw new LociError('PATH_INVALID', `${JSON.stringify(path)} is too long a name; choose a shorter one`, {
       details: { path },
       cause: error,
     })

@@ -1,5 +1,6 @@
-import { isLociError, writeFileAtomic } from '@loci/disk'
-import { faultLoop, tree } from '@loci/disk/testing'
+import { createFileAtomic, isLociError, writeFileAtomic } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+import { faultLoop, setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -7,7 +8,10 @@ let work: Tree
 beforeEach(async () => {
   work = await tree({ 'old.txt': { text: 'old', mode: 0o640 }, 'link.txt': { link: 'old.txt' } })
 })
-afterEach(() => work.remove())
+afterEach(async () => {
+  setFaultHook(undefined)
+  await work.remove()
+})
 
 test('replaces the bytes and keeps the permission bits', async () => {
   expect(await writeFileAtomic(work.path('old.txt'), 'new')).toBe(true)
@@ -52,6 +56,52 @@ test('takes a name as long as a file system allows', async () => {
   const name = '語'.repeat(85)
   await writeFileAtomic(work.path(name), 'x')
   expect(await work.read(name)).toBe('x')
+})
+
+describe('createFileAtomic', () => {
+  test('the file appears with all that was written, once', async () => {
+    const made = await Promise.all(
+      ['one', 'two'].map((text) =>
+        createFileAtomic(work.path('new'), (file) => file.writeAll(Buffer.from(text)), { mode: 0o600 }),
+      ),
+    )
+    expect(made.filter(Boolean)).toHaveLength(1)
+    expect((await work.snapshot())['new']).toEqual({ mode: 0o600, text: made[0] ? 'one' : 'two' })
+  })
+
+  test('where the writer throws, nothing has the name and nothing stays behind', async () => {
+    const before = await work.snapshot()
+    const write = async (file: OpenFile): Promise<void> => {
+      await file.writeAll(Buffer.from('half'))
+      throw new Error('stop')
+    }
+    await expect(createFileAtomic(work.path('new'), write)).rejects.toThrow('stop')
+    expect(await work.snapshot()).toEqual(before)
+  })
+
+  test('durable: a directory that cannot be flushed takes the name back', async () => {
+    setFaultHook((operation, path) =>
+      operation === 'fdatasync' && path === work.root
+        ? Object.assign(new Error('injected'), { code: 'EIO' })
+        : undefined,
+    )
+    const made = createFileAtomic(work.path('new'), (file) => file.writeAll(Buffer.from('x')), {
+      durable: true,
+    })
+    await expect(made).rejects.toThrow('EIO')
+    expect(Object.keys(await work.snapshot())).toEqual(['link.txt', 'old.txt'])
+  })
+
+  test('without hard links a failed rename leaves no empty file under the name', async () => {
+    setFaultHook((operation) => {
+      const code = operation === 'link' ? 'EPERM' : operation === 'rename' ? 'EIO' : undefined
+      return code === undefined ? undefined : Object.assign(new Error('injected'), { code })
+    })
+    const made = createFileAtomic(work.path('new'), (file) => file.writeAll(Buffer.from('x')))
+    await expect(made).rejects.toThrow('EIO')
+    setFaultHook(undefined)
+    expect(Object.keys(await work.snapshot())).toEqual(['link.txt', 'old.txt'])
+  })
 })
 
 describe('when any operation fails', () => {

@@ -7,17 +7,22 @@ test('the public names', () => {
   expect(Object.keys(disk).toSorted()).toEqual([
     'LociError',
     'OPEN_REGULAR',
-    'OpenFile',
     'acquireLease',
     'appendRecords',
     'breakLease',
     'cloneFile',
+    'createFileAtomic',
+    'errorMessage',
     'fileErrno',
     'files',
     'isAbsent',
     'isLociError',
+    'leaseHolder',
     'orAbsent',
+    'removeQuietly',
     'resolveInside',
+    'syncDirectory',
+    'temporaryName',
     'writeFileAtomic',
   ])
   expect(Object.keys(project).toSorted()).toEqual(['projectSlug', 'resolveProjectDir'])

@@ -23,7 +23,7 @@ test('a failed operation says in one line what failed, on which file, and what t
   const error = await failure(files.readFile(work.path('missing')))
   expect(isLociError(error, 'DISK_IO')).toBe(true)
   expect(String(error)).toBe(
-    `LociError: Cannot read ${JSON.stringify(work.path('missing'))}: it does not exist (ENOENT)`,
+    `LociError: Cannot read ${JSON.stringify(work.path('missing'))}: it, or a parent of it, does not exist (ENOENT)`,
   )
 })
 

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { acquireLease, files, isLociError, LociError } from '@loci/disk'
+import { acquireLease, breakLease, files, leaseHolder, LociError, orAbsent } from '@loci/disk'
 import type { Lease } from '@loci/disk'
 import type { FileChange } from './describe-change.ts'
 import type { HistoryUsage } from './gc.ts'
@@ -155,13 +155,32 @@ async function takeLease(dir: string): Promise<Lease> {
   try {
     return await acquireLease(dir)
   } catch (error) {
-    if (!isLociError(error, 'LEASE_HELD')) throw error
-    const { pid, host, since, decidable } = error.details ?? {}
-    const advice =
-      decidable === true
-        ? 'end that process or open with mode "read"'
-        : 'see that it is gone, then break the lease'
-    const message = `The file history ${JSON.stringify(dir)} is open in process ${String(pid)} on ${String(host)} since ${String(since)}; ${advice}`
-    throw new LociError('HISTORY_LOCKED', message, { details: error.details, cause: error })
+    const holder = leaseHolder(error)
+    if (holder === undefined) throw error
+    const { who, ...details } = holder
+    const advice = details.decidable
+      ? 'end that process or open with mode "read"'
+      : 'see that it is gone, then call unlockFileHistory'
+    const message = `The file history ${JSON.stringify(dir)} is open in ${who}; ${advice}`
+    throw new LociError('HISTORY_LOCKED', message, { details, cause: error })
+  }
+}
+
+/**
+ * Gives free by hand a history whose owner cannot be decided from here. The caller knows that it is gone. Nothing
+ * happens if nobody has it open, or if there is none.
+ *
+ * @throws {LociError} HISTORY_LOCKED when the owner decidably lives; DISK_FULL, DISK_IO
+ */
+export async function unlockFileHistory(dir: string): Promise<void> {
+  if ((await orAbsent(files.stat(dirname(dir)))) === undefined) return
+  try {
+    await breakLease(dir)
+  } catch (error) {
+    const holder = leaseHolder(error)
+    if (holder === undefined) throw error
+    const { who, ...details } = holder
+    const message = `The file history ${JSON.stringify(dir)} is open in ${who}, which runs; end that process`
+    throw new LociError('HISTORY_LOCKED', message, { details, cause: error })
   }
 }

@@ -1,4 +1,4 @@
-export { openFileHistory } from './file-history.ts'
+export { openFileHistory, unlockFileHistory } from './file-history.ts'
 export type { FileHistory, FileHistoryOptions } from './file-history.ts'
 export { emptyFileHistoryState, MAX_SNAPSHOTS } from './snapshot.ts'
 export type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'

@@ -23,6 +23,7 @@ test('the public names', () => {
     'isFileHistoryEnabled',
     'linkBackups',
     'openFileHistory',
+    'unlockFileHistory',
     'verifyFileHistory',
   ])
   expect(fileHistory.MAX_SNAPSHOTS).toBe(100)

@@ -1,14 +1,25 @@
-import { dirname } from 'node:path'
-import { acquireLease, appendRecords, fileErrno, files, isLociError, LociError } from '@loci/disk'
+import {
+  acquireLease,
+  appendRecords,
+  breakLease,
+  fileErrno,
+  files,
+  leaseHolder,
+  LociError,
+  orAbsent,
+  syncDirectory,
+} from '@loci/disk'
 import type { Lease, OpenFile } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
+import { sessionPath } from './session-path.ts'
 
 /** How far an append goes before it resolves: to the operating system, or to the disk. */
 export type Durability = 'os' | 'fsync'
 
 /**
- * The file of a session under its lease, opened for appending: no byte that is in it is ever written again. Only the
- * beginning of an own append that failed is cut off, and where that fails it is fenced off by the next one.
+ * The file of a session under its lease, opened for appending: no byte that is in it is ever written again or cut off.
+ * What a failed append left of its lines stays, fenced off by the next one: the lease does not keep others from
+ * appending a title or a tag, and cutting back could take theirs along.
  */
 export class AppendLog {
   readonly path: string
@@ -44,16 +55,9 @@ export class AppendLog {
   /** Appends lines, each with its newline, in one write. Makes the file of a new session. */
   async append(lines: string): Promise<void> {
     const file = this.#open?.file ?? (await this.#create())
-    const bytes = Buffer.from(lines)
-    const before = await file.stat()
-    if (before.nlink === 0n) throw notFound(this.path)
-    try {
-      await appendRecords(file, bytes)
-      if (this.#durability === 'fsync') await file.datasync()
-    } catch (error) {
-      await cutBack(file, Number(before.size), bytes)
-      throw error
-    }
+    if ((await file.stat()).nlink === 0n) throw notFound(this.path)
+    await appendRecords(file, Buffer.from(lines))
+    if (this.#durability === 'fsync') await file.datasync()
   }
 
   /** Gives back file and lease. */
@@ -95,52 +99,39 @@ export function sessionExists(path: string, cause?: unknown): LociError {
   return new LociError('SESSION_EXISTS', message, { details: { path }, cause })
 }
 
+/**
+ * Gives free by hand a session whose owner cannot be decided from here. The caller knows that it is gone. Nothing
+ * happens if nobody has it open.
+ *
+ * @throws {LociError} SESSION_NOT_FOUND; SESSION_LOCKED when the owner decidably lives; DISK_FULL, DISK_IO
+ */
+export async function unlockSession(options: { projectDir: string; sessionId: string }): Promise<void> {
+  const path = sessionPath(options.projectDir, options.sessionId)
+  if ((await orAbsent(files.stat(path))) === undefined) throw notFound(path)
+  try {
+    await breakLease(path)
+  } catch (error) {
+    throw lockedError(error, path, options.sessionId)
+  }
+}
+
 async function takeLease(path: string, sessionId: string): Promise<Lease> {
   try {
     return await acquireLease(path)
   } catch (error) {
-    if (!isLociError(error, 'LEASE_HELD')) throw error
-    const { pid, host, since, decidable } = error.details
-    const owner = typeof pid === 'number' ? `process ${pid} on ${String(host)}` : 'an unknown process'
-    const when = typeof since === 'string' ? ` since ${since}` : ''
-    const unlock = decidable === true ? '' : `, or unlock it if that process is gone for certain`
-    throw new LociError(
-      'SESSION_LOCKED',
-      `Session ${sessionId} is open in ${owner}${when}; close it there, fork it, or open it read-only${unlock}`,
-      { details: { sessionId, path, pid, host, since, decidable }, cause: error },
-    )
+    throw lockedError(error, path, sessionId)
   }
 }
 
-/**
- * Takes back the beginning of an append that failed, if it is all that came since. Quiet: the error to tell is the
- * append's, and what stays is fenced off with a newline by the next append.
- */
-async function cutBack(file: OpenFile, sizeBefore: number, bytes: Uint8Array): Promise<void> {
-  try {
-    // One more than the append could have added, to see what is not ours.
-    const since = Buffer.alloc(bytes.length + 2)
-    let length = 0
-    for (;;) {
-      const read = await file.read(since.subarray(length), sizeBefore + length)
-      if (read === 0) break
-      length += read
-    }
-    const added = since.subarray(0, length)
-    const own = added[0] === 0x0a && bytes[0] !== 0x0a ? added.subarray(1) : added
-    if (length === 0 || own.length > bytes.length || !own.equals(bytes.subarray(0, own.length))) return
-    await file.truncate(sizeBefore)
-  } catch {
-    // Said above.
-  }
-}
-
-/** Flushes a directory, so that a name made in it survives a power cut. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await files.open(path, 'r')
-  try {
-    await directory.datasync()
-  } finally {
-    await directory.close()
-  }
+/** A held lease as this package says it; any other error as it is. */
+function lockedError(error: unknown, path: string, sessionId: string): unknown {
+  const holder = leaseHolder(error)
+  if (holder === undefined) return error
+  const { who, ...owner } = holder
+  const unlock = owner.decidable ? '' : `, or unlock it if that process is gone for certain`
+  return new LociError(
+    'SESSION_LOCKED',
+    `Session ${sessionId} is open in ${who}; close it there, fork it, or open it read-only${unlock}`,
+    { details: { sessionId, path, ...owner }, cause: error },
+  )
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { dirname } from 'node:path'
-import { cloneFile, fileErrno, files, LociError, orAbsent } from '@loci/disk'
+import { createFileAtomic, files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { analyse } from './analysis.ts'
-import { sessionExists, syncDirectory } from './append-log.ts'
+import { sessionExists } from './append-log.ts'
 import { editLine } from './edit-line.ts'
 import { invalid } from './entry.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
@@ -55,12 +54,12 @@ export async function forkSession(
     )
     const durable = options.durability === 'fsync'
     try {
-      await publish(path, source, plan.lines, durable)
+      const write = (file: OpenFile): Promise<void> => writeLines(file, source, plan.lines)
+      if (!(await createFileAtomic(path, write, { mode: 0o600, durable }))) throw sessionExists(path)
     } catch (error) {
       if (side) await files.removeTree(side).catch(() => undefined)
       throw error
     }
-    if (durable) await syncDirectory(projectDir)
     return { sessionId: newId, path }
   } finally {
     await source.close()
@@ -85,34 +84,6 @@ function noEntry(upTo: string | undefined, sessionId: string): LociError {
 }
 
 const BUFFER_BYTES = 1024 * 1024
-
-/** Writes the lines beside `path` and gives them that name when they are all there. */
-async function publish(
-  path: string,
-  source: OpenFile,
-  lines: readonly ForkLine[],
-  durable: boolean,
-): Promise<void> {
-  const temporary = `${dirname(path)}/.${randomUUID()}.fork.tmp`
-  try {
-    const file = await files.open(temporary, 'wx', 0o600)
-    try {
-      await writeLines(file, source, lines)
-      if (durable) await file.datasync()
-    } finally {
-      await file.close()
-    }
-    // Exclusive, and never half a file, also on file systems without hard links.
-    await cloneFile(temporary, path, { link: true }).catch((error: unknown) => {
-      throw fileErrno(error) === 'EEXIST' ? sessionExists(path, error) : error
-    })
-  } catch (error) {
-    await files.unlink(temporary).catch(() => undefined)
-    throw error
-  }
-  // The fork is there; a second name that stays behind is scratch.
-  await files.unlink(temporary).catch(() => undefined)
-}
 
 async function writeLines(file: OpenFile, source: OpenFile, lines: readonly ForkLine[]): Promise<void> {
   const reader = new RangeReader(source)
@@ -162,12 +133,6 @@ class RangeReader {
 
   async #load(offset: number, length: number): Promise<Uint8Array> {
     const bytes = Buffer.allocUnsafe(length)
-    let done = 0
-    while (done < length) {
-      const read = await this.#file.read(bytes.subarray(done), offset + done)
-      if (read === 0) break
-      done += read
-    }
-    return bytes.subarray(0, done)
+    return bytes.subarray(0, await this.#file.readFull(bytes, offset))
   }
 }

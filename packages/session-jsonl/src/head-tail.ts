@@ -73,13 +73,7 @@ async function readText(file: OpenFile, end: number): Promise<string> {
 
 async function readRange(file: OpenFile, from: number, to: number): Promise<Buffer> {
   const buffer = Buffer.alloc(Math.max(0, to - from))
-  let length = 0
-  while (length < buffer.length) {
-    const read = await file.read(buffer.subarray(length), from + length)
-    if (read === 0) break
-    length += read
-  }
-  return buffer.subarray(0, length)
+  return buffer.subarray(0, await file.readFull(buffer, from))
 }
 
 /** How many of the bytes are whole UTF-8 characters: all but the beginning of one that the end cuts. */

@@ -12,12 +12,14 @@ export type {
   ToolResultBlock,
   ToolUseBlock,
 } from './content-block.ts'
+export { unlockSession } from './append-log.ts'
 export type { Durability } from './append-log.ts'
 export type { Tip } from './tips.ts'
 export { forkSession } from './fork.ts'
 export { readTranscript } from './read-transcript.ts'
 export type { TranscriptItem } from './transcript.ts'
-export { listSessions } from './list.ts'
+export { findTranscripts, listSessions } from './list.ts'
+export type { FoundTranscript } from './list.ts'
 export { sessionInfo } from './session-info.ts'
 export type { SessionInfo } from './session-info.ts'
 export { verifySession } from './verify.ts'

@@ -58,14 +58,22 @@ function count(name: string, value: unknown): number {
   throw new TypeError(`${name} must be a whole number from 0`)
 }
 
-interface Candidate {
+/** A transcript as a folder shows it, unread. */
+export interface FoundTranscript {
+  sessionId: string
   path: string
   sizeBytes: number
   mtimeMs: number
 }
 
-async function findTranscripts(projectsDir: string): Promise<Candidate[]> {
-  const found: Candidate[] = []
+/**
+ * Every transcript below `projectsDir` whose name is a UUID, last written first; opens none. For a session by its id,
+ * wherever it lies.
+ *
+ * @throws {LociError} DISK_IO when a directory cannot be read
+ */
+export async function findTranscripts(projectsDir: string): Promise<FoundTranscript[]> {
+  const found: FoundTranscript[] = []
   for (const folder of (await orAbsent(files.readdir(projectsDir))) ?? []) {
     const directory = join(projectsDir, folder.name)
     if (!folder.isDirectory() && !(folder.isSymbolicLink() && (await isDirectory(directory)))) continue
@@ -84,20 +92,25 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await orAbsent(files.stat(path)))?.isDirectory() === true
 }
 
-async function statCandidate(path: string): Promise<Candidate | undefined> {
+async function statCandidate(path: string): Promise<FoundTranscript | undefined> {
   const stat = await orAbsent(files.stat(path))
   if (!stat?.isFile()) return undefined
-  return { path, sizeBytes: Number(stat.size), mtimeMs: Number(stat.mtimeNs) / 1e6 }
+  const sessionId = basename(path, '.jsonl')
+  return { sessionId, path, sizeBytes: Number(stat.size), mtimeMs: Number(stat.mtimeNs) / 1e6 }
 }
 
-async function readCandidate({ path, sizeBytes, mtimeMs }: Candidate): Promise<SessionInfo | undefined> {
+async function readCandidate({
+  sessionId,
+  path,
+  sizeBytes,
+  mtimeMs,
+}: FoundTranscript): Promise<SessionInfo | undefined> {
   try {
     const read = await readSessionInfo(path)
     return read?.hasConversation === true ? read.info : undefined
   } catch (error) {
     if (isAbsent(error)) return undefined
     // One file that cannot be read must hide neither itself nor the others.
-    const sessionId = basename(path, '.jsonl')
     const lastActivityMs = Math.floor(mtimeMs)
     return { sessionId, path, summary: '', lastActivityMs, sizeBytes, archived: false, damaged: true }
   }

@@ -38,10 +38,14 @@ export async function openTranscript(path: string): Promise<OpenFile> {
 
 /** The error for a transcript that is not there. */
 export function notFound(path: string, cause?: unknown): LociError {
-  return new LociError('SESSION_NOT_FOUND', `There is no session at ${JSON.stringify(path)}`, {
-    details: { path },
-    cause,
-  })
+  return new LociError(
+    'SESSION_NOT_FOUND',
+    `There is no session at ${JSON.stringify(path)}; listSessions() gives those there are`,
+    {
+      details: { path },
+      cause,
+    },
+  )
 }
 
 /** The bytes of `file` from `position` to its end as it is when reached. Each chunk has its own memory. */

@@ -35,7 +35,8 @@ export interface Session {
   readonly tip: string | null
   /**
    * Appends an entry after the tip, or after `parentUuid`, and makes it the tip. Resolves to the entry as it is on
-   * disk, once the operating system has it (`fsync`: the disk). If it rejects, nothing of it is in the conversation.
+   * disk, once the operating system has it (`fsync`: the disk). If it rejects, the tip stays; what of
+   * it reached the file stays there, as damage or as a branch of its own.
    *
    * @throws {LociError} ENTRY_INVALID for a draft that can be no line here; ENTRY_NOT_FOUND for an unknown parent;
    * DISK_FULL, DISK_IO; SESSION_EXISTS or SESSION_LOCKED at the first append to a new session

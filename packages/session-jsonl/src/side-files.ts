@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
-import { basename, dirname, join } from 'node:path'
-import { cloneFile, fileErrno, files, orAbsent } from '@loci/disk'
+import { join } from 'node:path'
+import { cloneFile, fileErrno, files, orAbsent, temporaryName } from '@loci/disk'
 import { ARCHIVED_FILE } from './archived.ts'
 import { sessionExists } from './append-log.ts'
 import { editLine } from './edit-line.ts'
@@ -19,7 +18,7 @@ export async function copySideFiles(
   newSessionId: string,
 ): Promise<string | undefined> {
   if (!(await orAbsent(files.lstat(from)))?.isDirectory()) return undefined
-  const temporary = join(dirname(to), `.${basename(to)}.${randomUUID().slice(0, 8)}.tmp`)
+  const temporary = temporaryName(to)
   try {
     const copied = await copyDirectory(from, temporary, { newSessionId, within: '' })
     if (copied === 0) return undefined

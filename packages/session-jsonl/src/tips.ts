@@ -7,7 +7,7 @@ import type { EntryTree, TreeNode } from './tree.ts'
 /** The end of a branch: a conversation that can be gone on with. */
 export interface Tip {
   uuid: string
-  /** When its last entry was written, ISO 8601. */
+  /** When its last entry was written, ISO 8601; `''` if its line does not say. */
   timestamp: string
   /** How many entries there are from its root to it, both counted. */
   depth: number
@@ -28,7 +28,7 @@ export function listTips(tree: EntryTree, index: ToolIndex, current: string | nu
     .toReversed()
     .map((node) => ({
       uuid: node.entry.uuid,
-      timestamp: node.entry.timestamp,
+      timestamp: timestampOf(node.entry),
       depth: depths.get(node) ?? 1,
       current: node.entry.uuid === current,
     }))
@@ -121,4 +121,10 @@ function depthsOf(tree: EntryTree): Map<TreeNode, number> {
     for (const member of way.toReversed()) depths.set(member, (depth += 1))
   }
   return depths
+}
+
+/** Lines of other programs may lack what {@link Entry} promises. */
+function timestampOf(entry: Readonly<Record<string, unknown>>): string {
+  const { timestamp } = entry
+  return typeof timestamp === 'string' ? timestamp : ''
 }

@@ -19,12 +19,14 @@ test('the public names', () => {
     'createSession',
     'extractJsonStringField',
     'extractLastJsonStringField',
+    'findTranscripts',
     'forkSession',
     'listSessions',
     'openSession',
     'readHeadAndTail',
     'readTranscript',
     'sessionInfo',
+    'unlockSession',
     'verifySession',
   ])
 })

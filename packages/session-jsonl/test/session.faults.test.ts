@@ -17,7 +17,7 @@ function expectClear(error: unknown): void {
   expect(isLociError(error, 'DISK_FULL', 'DISK_IO')).toBe(true)
 }
 
-/** Only a stub that could not be cut back may be wrong with a transcript. */
+/** Only the stub of an append that failed may be wrong with a transcript. */
 async function expectWhole(path: string): Promise<void> {
   const damage = await verifySession(path)
   expect(damage.filter(({ kind }) => kind !== 'torn-line')).toEqual([])
@@ -46,7 +46,7 @@ describe('R8: whatever file operation fails', () => {
           } catch (error) {
             failure ??= error
             expect(session.tip).toBe(before)
-            // What failed may have reached the disk all the same, if taking it back failed too.
+            // What failed may have reached the disk all the same.
             tips.push('unknown')
           }
         }

@@ -36,6 +36,7 @@ export async function statusCommand(context: CommandContext): Promise<CommandRes
     value: { enabled, rule, dirs, index, proposals },
     text: lines([
       `memory is ${enabled ? 'on' : 'off'}: ${rule}`,
+      ...(dirs.warnings ?? []).map((warning) => `warning: ${warning}`),
       `project: ${dirs.project}`,
       `user: ${dirs.user}`,
       `index: ${index.lines} of ${index.lineLimit} lines, ${index.bytes} of ${index.byteLimit} bytes`,
@@ -102,15 +103,23 @@ function parseDraft(text: string): MemoryDraft & { ifRevision?: string } {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new LociError('MEMORY_INVALID', 'The draft on standard input is not valid JSON', { cause })
+    throw new LociError(
+      'MEMORY_INVALID',
+      'The draft on standard input is not valid JSON; give {"name", "description", "type", "body"}',
+      { cause },
+    )
   }
   const result = draftSchema.safeParse(value)
   if (!result.success) {
     const issue = result.error.issues[0]
     const where = issue?.path.join('.') || 'the draft'
-    throw new LociError('MEMORY_INVALID', `The draft is wrong at ${where}: ${issue?.message ?? ''}`, {
-      cause: result.error,
-    })
+    throw new LociError(
+      'MEMORY_INVALID',
+      `The draft is wrong at ${where}: ${issue?.message ?? ''}; nothing was saved`,
+      {
+        cause: result.error,
+      },
+    )
   }
   const { hook, file, ifRevision, ...draft } = result.data
   return {

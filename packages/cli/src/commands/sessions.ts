@@ -2,8 +2,9 @@ import { listSessions, sessionInfo } from '@loci/session-jsonl'
 import type { Entry, SessionInfo } from '@loci/session-jsonl'
 import { parseCount } from '../arguments.ts'
 import type { CommandContext, CommandResult } from '../commands.ts'
-import { findSession, forkWithHistory, unlockSession, withSession } from '../compose.ts'
-import type { SessionPlace } from '../compose.ts'
+import { forkWithHistory, unlock, withSession } from '../compose.ts'
+import { findSession } from '../find-session.ts'
+import type { SessionPlace } from '../find-session.ts'
 import { conversationTarget } from '../rewind-door.ts'
 import { damageLines, lines, parameter } from './text.ts'
 
@@ -91,7 +92,7 @@ export async function forkCommand(context: CommandContext): Promise<CommandResul
 export async function unlockCommand(context: CommandContext): Promise<CommandResult> {
   const place = await placeOf(context)
   await context.home.claim()
-  await unlockSession(context.home, place)
+  await unlock(context.home, place)
   return { value: { sessionId: place.sessionId }, text: lines([`${place.sessionId} is unlocked`]) }
 }
 
