@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import {
   acquireLease,
   appendRecords,
