@@ -108,6 +108,21 @@ test('same size and same mtime, set back or not, is no proof: the bytes are read
   await history.close()
 })
 
+test('a file that is gone together with its backup is recorded as gone', async () => {
+  const history = await work.open()
+  const { backupFileName: name } = await history.trackEdit('a.txt', 'a')
+  await work.remove('a.txt')
+  await fs.rm(work.inDir(name ?? ''))
+  const { trackedFileBackups } = await history.makeSnapshot('m')
+  expect(trackedFileBackups['a.txt']).toMatchObject({ backupFileName: null, version: 2 })
+  // And one whose backup alone is gone is backed up again.
+  await history.trackEdit('b.txt', 'a')
+  await fs.rm(work.inDir(backupFileName(work.path('b.txt'), 1)))
+  expect((await history.makeSnapshot('n')).trackedFileBackups['b.txt']).toMatchObject({ version: 2 })
+  expect(await history.readFileAt('n', 'b.txt')).toEqual(Buffer.from('two'))
+  await history.close()
+})
+
 test('a rename over the file, as editors save, is seen', async () => {
   const history = await work.open()
   await history.trackEdit('a.txt', 'a')

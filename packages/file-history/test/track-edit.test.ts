@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { backupFileName, verifyFileHistory } from '@loci/file-history'
@@ -270,19 +271,41 @@ test.each([
   await again.close()
 })
 
-test('a file that is written while it is copied is copied again', async () => {
+test('a file that is written while it is copied is copied again, also within one tick of the clock', async () => {
   const history = await work.open()
-  let copies = 0
+  await history.trackEdit('a.txt', 'a')
+  for (let round = 0; round < 20; round += 1) {
+    let looks = 0
+    setFaultHook((operation, path) => {
+      // The copy is made and about to be looked at.
+      if (operation === 'open' && path.includes('.stage-') && looks++ < 2) {
+        writeFileSync(work.path('a.txt'), `${looks} of ${round}`)
+      }
+      return undefined
+    })
+    writeFileSync(work.path('a.txt'), `0 of ${round}`)
+    const { trackedFileBackups } = await history.makeSnapshot(`m${round}`)
+    setFaultHook(undefined)
+    const kept = work.inDir(trackedFileBackups['a.txt']?.backupFileName ?? '')
+    expect(await fs.readFile(kept, 'utf8')).toBe(`2 of ${round}`)
+  }
+  await history.close()
+})
+
+test('a file that never stops changing is refused, and says so', async () => {
+  const history = await work.open()
+  let round = 0
   setFaultHook((operation, path) => {
-    if (operation === 'copy' && path.includes('.stage-') && copies++ < 4) {
-      // Same size, and within one tick of the clock.
-      execFileSync('sh', ['-c', 'printf %s "$1" > "$2"', 'sh', `n${copies}e`, work.path('a.txt')])
-    }
+    if (operation === 'open' && path.includes('.stage-')) writeFileSync(work.path('a.txt'), `${(round += 1)}`)
     return undefined
   })
-  const backup = await history.trackEdit('a.txt', 'a')
+  expect(await failure(history.trackEdit('a.txt', 'a'))).toMatchObject({
+    code: 'DISK_IO',
+    message: expect.stringContaining('keeps changing'),
+  })
   setFaultHook(undefined)
-  expect(await fs.readFile(work.inDir(backup.backupFileName ?? ''), 'utf8')).toBe(await work.read('a.txt'))
+  expect(history.snapshots()[0]?.trackedFileBackups).toEqual({})
+  expect(await fs.readdir(work.dir)).not.toContainEqual(expect.stringContaining('.stage-'))
   await history.close()
 })
 
