@@ -22,6 +22,13 @@ const arrows = {
 const emptyNames = /^(utils?|helpers?|common|types?|constants?|misc|shared)\.tsx?$/
 const problems = []
 
+for (const folder of ['packages', 'apps']) {
+  for (const name of readdirSync(folder)) {
+    if (!(`${folder}/${name}` in arrows))
+      problems.push(`${folder}/${name} is a room that has no arrows yet; draw them here`)
+  }
+}
+
 for (const [room, allowed] of Object.entries(arrows)) {
   const manifest = JSON.parse(readFileSync(join(room, 'package.json'), 'utf8'))
   const declared = { ...manifest.dependencies, ...manifest.peerDependencies }

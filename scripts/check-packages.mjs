@@ -51,7 +51,6 @@ function pack() {
 function checkTarball(name, tarball) {
   say(`${name}: publint, attw`)
   run(join(repository, 'node_modules/.bin/publint'), ['run', tarball, '--strict'])
-  if (name === '@loci/cli') return // a bin; it has no entry to import
   run(join(repository, 'node_modules/.bin/attw'), [tarball, '--profile', 'esm-only'])
 }
 
@@ -71,11 +70,9 @@ function useAlone({ name, directory, manifest }, tarballs) {
     (one) => !(installed.includes(one) && expected.includes(one)),
   )
   assertEqual(odd.join(' '), '', `${name} alone`)
-  if (manifest.bin === undefined) {
-    for (const entry of entriesOf(manifest)) {
-      node(target, ['-e', `require(${JSON.stringify(entry)})`])
-      node(target, ['--input-type=module', '-e', `await import(${JSON.stringify(entry)})`])
-    }
+  for (const entry of entriesOf(manifest)) {
+    node(target, ['-e', `require(${JSON.stringify(entry)})`])
+    node(target, ['--input-type=module', '-e', `await import(${JSON.stringify(entry)})`])
   }
   for (const bin of Object.keys(manifest.bin ?? {})) {
     const out = node(target, [join('node_modules', '.bin', bin), '--version'])

@@ -8,7 +8,7 @@ import type { Backup } from './snapshot.ts'
 /**
  * The name of a backup: first 16 hex digits of the SHA-256 of the absolute path, `@v`, version.
  *
- * Source: docs/formats of the repository.
+ * Source: `docs/formats/file-history.md`.
  */
 export function backupFileName(absolutePath: string, version: number): string {
   return `${createHash('sha256').update(absolutePath, 'utf8').digest('hex').slice(0, 16)}@v${version}`

@@ -22,7 +22,7 @@ export interface Snapshot {
 /**
  * A line of the ledger: a whole snapshot, or one file that joined a snapshot before its first edit.
  *
- * Source: docs/formats of the repository; the shapes that the widest-used client writes into its transcript.
+ * Source: `docs/formats/file-history.md`; the shapes that the widest-used client writes into its transcript.
  */
 export type LedgerRecord =
   | {
