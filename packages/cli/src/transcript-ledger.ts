@@ -1,4 +1,5 @@
-import { orAbsent, files } from '@loci/disk'
+import { files, orAbsent } from '@loci/disk'
+import type { Damage } from '@loci/disk'
 import type { LedgerRecord, SnapshotLedger } from '@loci/file-history'
 import { readTranscript } from '@loci/session-jsonl'
 import type { RecordDraft } from '@loci/session-jsonl'
@@ -13,15 +14,24 @@ export function transcriptLedger(options: {
 }): SnapshotLedger {
   return {
     async load() {
-      if ((await orAbsent(files.stat(options.path))) === undefined) return []
       const records: LedgerRecord[] = []
-      for await (const { record } of readTranscript(options.path)) {
+      for await (const { record } of itemsOf(options.path)) {
         if (record !== undefined && isLedgerRecord(record)) records.push(record)
       }
       return records
     },
     append: (record) => options.record({ ...record }),
+    async damage() {
+      const all: Damage[] = []
+      for await (const { damage } of itemsOf(options.path)) if (damage !== undefined) all.push(damage)
+      return all
+    },
   }
+}
+
+/** The lines of a transcript; none before its first. */
+async function* itemsOf(path: string): ReturnType<typeof readTranscript> {
+  if ((await orAbsent(files.stat(path))) !== undefined) yield* readTranscript(path)
 }
 
 /** By kind alone: what a damaged snapshot line holds is for the file history to judge and to report. */

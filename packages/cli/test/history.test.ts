@@ -156,3 +156,23 @@ test('reading commands leave the home as it is, backups unreadable or not', asyn
   await chmod(work.path('project/auth.ts'), 0o755)
   expect(await work.snapshot()).toEqual(before)
 })
+
+test('a transcript line that cannot be read may name backups: none is removed', async () => {
+  const { json } = await run('sessions', 'list', '--json')
+  const [info] = json() as { path: string }[]
+  const path = info?.path ?? ''
+  const lines = (await readFile(path, 'utf8')).split('\n')
+  const position = lines.findIndex(
+    (line) => line.includes('"file-history-snapshot"') && line.includes(prompts[1] ?? ''),
+  )
+  await writeFile(path, lines.with(position, lines[position]?.slice(0, -40) ?? '').join('\n'))
+  const ledger = transcriptLedger({ path, record: () => Promise.reject(new Error('not to be written')) })
+  const history = await openFileHistory({
+    dir: work.path(`home/file-history/${SESSION}`),
+    root: work.path('project'),
+    ledger,
+  })
+  expect(await ledger.damage?.()).toHaveLength(1)
+  expect((await history.gc({ dryRun: true })).removed.filter((name) => name.includes('@v'))).toEqual([])
+  await history.close()
+})

@@ -11,6 +11,11 @@ import type { Backup, LedgerRecord, Snapshot } from './snapshot.ts'
 export interface SnapshotLedger {
   load(): Promise<LedgerRecord[]>
   append(record: LedgerRecord): Promise<void>
+  /**
+   * What could not be read of what is there. Any of it may be a record that names backups, so as long as there is
+   * some, no backup is removed. Leave it out only where `load` throws rather than leave something out.
+   */
+  damage?(): Promise<Damage[]>
 }
 
 /** The ledger of a history that was given none. */
@@ -23,6 +28,7 @@ export function fileLedger(path: string): SnapshotLedger {
   return {
     load: async () => (await readLedger(path)).records,
     append: (record) => appendJsonLines(path, [record]),
+    damage: async () => (await readLedger(path)).damage,
   }
 }
 

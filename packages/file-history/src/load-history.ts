@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
+import type { Damage } from '@loci/disk'
 import type { EditLog } from './edits.ts'
-import { parseLedgerRecord } from './ledger.ts'
+import { defaultLedgerPath, parseLedgerRecord, readLedger } from './ledger.ts'
+import type { SnapshotLedger } from './ledger.ts'
 import { evict, foldLedger, identityOf } from './snapshot.ts'
 import type { FileHistoryState, LedgerRecord } from './snapshot.ts'
 import { realDirectory } from './track-path.ts'
@@ -15,6 +17,18 @@ export async function resolveFolders(options: {
     realDirectory(resolve(options.root)),
   ])
   return { dir, root }
+}
+
+/** The records of a history's ledger, and all that is wrong with it. */
+export async function readSnapshots(
+  dir: string,
+  ledger: SnapshotLedger | undefined,
+): Promise<{ records: readonly unknown[]; damage: Damage[] }> {
+  if (ledger === undefined) return readLedger(defaultLedgerPath(dir))
+  const records: readonly unknown[] = await ledger.load()
+  const problems = records.flatMap((record) => parseLedgerRecord(record).problems)
+  const damage = problems.map((message): Damage => ({ kind: 'bad-record', path: dir, message }))
+  return { records, damage: [...((await ledger.damage?.()) ?? []), ...damage] }
 }
 
 /** The state that ledger and log tell, after eviction, and the highest version of each file. Pure. */

@@ -10,8 +10,8 @@ import type { FileHistory, FileHistoryOptions } from './file-history.ts'
 import { Gate } from './gate.ts'
 import { collectGarbage, measureUsage } from './gc.ts'
 import type { HistoryUsage } from './gc.ts'
-import { defaultLedgerPath, fileLedger, readLedger } from './ledger.ts'
-import { loadHistory } from './load-history.ts'
+import { defaultLedgerPath, fileLedger } from './ledger.ts'
+import { loadHistory, readSnapshots } from './load-history.ts'
 import { findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import { makePlan } from './plan-rewind.ts'
@@ -76,9 +76,7 @@ export class OpenHistory implements FileHistory {
   ): Promise<OpenHistory> {
     const { dir, root, clock = () => new Date(), maxBytes, maxFileBytes = Infinity } = options
     const log = await EditLog.open(dir)
-    const read = options.ledger
-      ? { records: await options.ledger.load(), damage: [] }
-      : await readLedger(defaultLedgerPath(dir))
+    const read = await readSnapshots(dir, options.ledger)
     const { state, versions } = loadHistory(read.records, log, maxSnapshots)
     const cell = options.state ?? ownCell()
     cell.setState(() => state)

@@ -3,9 +3,8 @@ import type { Damage } from '@loci/disk'
 import { readBackup } from './backup.ts'
 import { EditLog } from './edits.ts'
 import { inParallel } from './in-parallel.ts'
-import { defaultLedgerPath, parseLedgerRecord, readLedger } from './ledger.ts'
 import type { SnapshotLedger } from './ledger.ts'
-import { loadHistory, resolveFolders } from './load-history.ts'
+import { loadHistory, readSnapshots, resolveFolders } from './load-history.ts'
 import { MAX_SNAPSHOTS } from './snapshot.ts'
 import type { Backup, FileHistoryState } from './snapshot.ts'
 import { pathOfKey } from './track-path.ts'
@@ -13,34 +12,22 @@ import { pathOfKey } from './track-path.ts'
 /**
  * Everything wrong with a history: lines that cannot be read, recorded paths that climb, backups that are missing,
  * damaged or of another file, a rewind that was interrupted. Reads only; nothing for a history that does not exist.
- * A ledger that is passed in is asked for its records; the damage of its own file is its owner's to find.
+ * A ledger that is passed in is asked for its records and its damage.
  *
+ * @param options.maxSnapshots as the history is opened with; the backups of older snapshots may be gone
  * @throws {LociError} DISK_IO when the folder cannot be read
  */
 export async function verifyFileHistory(options: {
   dir: string
   root: string
   ledger?: SnapshotLedger
+  maxSnapshots?: number
 }): Promise<Damage[]> {
   const { dir, root } = await resolveFolders(options)
-  const damage: Damage[] = []
-  const ledgerPath = defaultLedgerPath(dir)
-  let records: unknown[]
-  if (options.ledger) {
-    records = await options.ledger.load()
-    for (const record of records) {
-      for (const message of parseLedgerRecord(record).problems) {
-        damage.push({ kind: 'bad-record', path: dir, message })
-      }
-    }
-  } else {
-    const read = await readLedger(ledgerPath)
-    records = read.records
-    damage.push(...read.damage)
-  }
+  const { records, damage } = await readSnapshots(dir, options.ledger)
   const log = await EditLog.open(dir)
   damage.push(...log.damage)
-  const { state } = loadHistory(records, log, MAX_SNAPSHOTS)
+  const { state } = loadHistory(records, log, options.maxSnapshots ?? MAX_SNAPSHOTS)
   damage.push(...(await checkBackups({ dir, root, state, log })))
   if (log.pending) {
     const { messageId } = log.pending.operation
