@@ -70,7 +70,8 @@ describe('R8: whatever file operation fails', () => {
         try {
           const chain = await session.chain()
           const list = await listSessions(projects)
-          found = [chain.length, (await session.tips()).length, list.length, await verifySession(made.file)]
+          const damage = (await verifySession(made.file)).filter(({ kind }) => kind !== 'archive-mark')
+          found = [chain.length, (await session.tips()).length, list.length, damage]
         } finally {
           await session.close()
         }
@@ -78,8 +79,7 @@ describe('R8: whatever file operation fails', () => {
       verify: async (error) => {
         expectClear(error)
         // That a session may be archived without anybody knowing is said, and keeps nobody from reading it.
-        const marks: unknown = expect.arrayContaining([])
-        if (error === undefined) expect(found).toEqual([4, 1, 1, marks])
+        if (error === undefined) expect(found).toEqual([4, 1, 1, []])
         expect(await readFile(made.file)).toEqual(before)
       },
     })

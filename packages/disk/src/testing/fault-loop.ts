@@ -16,7 +16,8 @@ const ALL_KINDS: readonly FaultKind[] = ['EIO', 'ENOSPC', 'EACCES', 'short-write
  * Source: the I/O error tests of SQLite (https://www.sqlite.org/testing.html#i_o_error_testing).
  *
  * @param options.verify gets what `run` threw (`undefined` if nothing) and N, from 1
- * @returns how many faults were tripped in all; 0 means that `run` never reached the port
+ * @returns how many faults were tripped in all
+ * @throws {Error} when `verify` throws, or when `run` never reached the port
  */
 export async function faultLoop(options: {
   run: () => Promise<void>
@@ -32,6 +33,7 @@ export async function faultLoop(options: {
       }
     }
   }
+  if (tripped === 0) throw new Error('no file operation of run went through the port, so nothing was tried')
   return tripped
 }
 
