@@ -5,8 +5,9 @@ import { files, orAbsent } from './file-operations.ts'
 
 const MAX_SLUG_LENGTH = 200
 const OWNER_FILE = '.project.json'
-/** A transcript's head in which its `cwd` is looked for. */
+/** A transcript's head in which its `cwd` is looked for; the longer one where a long prompt stands before it. */
 const HEAD_BYTES = 65_536
+const LONG_HEAD_BYTES = 1024 * 1024
 
 /**
  * The name of a project's folder: every UTF-16 unit of the absolute path other than A–Z, a–z, 0–9 becomes `-`;
@@ -32,7 +33,8 @@ function pathHash(path: string): string {
 /**
  * The folder that belongs to the project at `root`, below `projectsDir`. It is the plain slug unless another path
  * owns that folder; then `<slug>-<hash>`. The owner is the `root` in the folder's `.project.json`; without that file
- * the `cwd` of its oldest session; without sessions the folder is free.
+ * the `cwd` of its oldest session; without sessions the folder is free. One whose sessions do not tell is nobody's to
+ * take.
  *
  * @param options.root the project's directory; resolved through links, or taken as it is if it does not exist
  * @param options.create make the folder (0755) and record its owner. Without it nothing is written, and the path
@@ -44,6 +46,9 @@ export async function resolveProjectDir(options: {
   root: string
   create?: boolean
 }): Promise<string> {
+  if (typeof options.projectsDir !== 'string' || typeof options.root !== 'string') {
+    throw new TypeError('projectsDir and root must be paths')
+  }
   const root = (await orAbsent(files.realpath(options.root))) ?? options.root
   for (const name of candidateNames(root)) {
     const directory = join(options.projectsDir, name)
@@ -67,7 +72,8 @@ function* candidateNames(root: string): Generator<string> {
   for (let n = 2; n < 100; n += 1) yield `${withHash}-${n}`
 }
 
-async function ownerOf(directory: string): Promise<string | undefined> {
+/** `null`: somebody's, but nothing tells whose. `undefined`: nobody's. */
+async function ownerOf(directory: string): Promise<string | null | undefined> {
   return (await recordedOwner(directory)) ?? (await cwdOfOldestSession(directory))
 }
 
@@ -84,35 +90,57 @@ async function recordedOwner(directory: string): Promise<string | undefined> {
   )
 }
 
-async function cwdOfOldestSession(directory: string): Promise<string | undefined> {
+/** The `cwd` of the oldest session; `null` when there are conversations and none tells; `undefined` without any. */
+async function cwdOfOldestSession(directory: string): Promise<string | null | undefined> {
   const entries = (await orAbsent(files.readdir(directory))) ?? []
-  let oldest: { cwd: string; timestamp: string } | undefined
+  let oldest: Origin | undefined
+  let isUntold = false
   for (const entry of entries) {
     if (!entry.isFile() || !entry.name.endsWith('.jsonl')) continue
     const origin = await originOf(join(directory, entry.name))
-    if (origin && (oldest === undefined || origin.timestamp < oldest.timestamp)) oldest = origin
+    if (origin === 'untold') isUntold = true
+    else if (origin && (oldest === undefined || origin.timestamp < oldest.timestamp)) oldest = origin
   }
-  return oldest?.cwd
+  return oldest?.cwd ?? (isUntold ? null : undefined)
 }
 
-/** The first `cwd` in a transcript's head, with the timestamp of its line. */
-async function originOf(path: string): Promise<{ cwd: string; timestamp: string } | undefined> {
+interface Origin {
+  cwd: string
+  timestamp: string
+}
+
+/** Where a transcript's conversation began, by its head; `'untold'` where it has one and does not say. */
+async function originOf(path: string): Promise<Origin | 'untold' | undefined> {
   const file = await orAbsent(files.open(path, 'r'))
   if (file === undefined) return undefined
-  const buffer = Buffer.alloc(HEAD_BYTES)
-  let length: number
   try {
-    length = await file.readFull(buffer, 0)
+    const head = Buffer.alloc(HEAD_BYTES)
+    const length = await file.readFull(head, 0)
+    const origin = originIn(head.toString('utf8', 0, length))
+    if (origin !== undefined || length < HEAD_BYTES) return origin
+    // A prompt longer than that stands before its directory.
+    const longHead = Buffer.alloc(LONG_HEAD_BYTES)
+    return originIn(longHead.toString('utf8', 0, await file.readFull(longHead, 0))) ?? 'untold'
   } finally {
     await file.close()
   }
-  for (const line of buffer.toString('utf8', 0, length).split('\n')) {
-    const record = parseObject(line)
-    if (typeof record?.['cwd'] !== 'string') continue
-    const { cwd, timestamp } = record
-    return { cwd, timestamp: typeof timestamp === 'string' ? timestamp : '' }
+}
+
+function originIn(text: string): Origin | 'untold' | undefined {
+  for (const line of text.split('\n')) {
+    const cwd = fieldOf(line, 'cwd')
+    if (cwd !== undefined) return { cwd, timestamp: fieldOf(line, 'timestamp') ?? '' }
   }
-  return undefined
+  return /"type":"(?:user|assistant)"/.test(text) ? 'untold' : undefined
+}
+
+/** A field of a line. In one that is damaged or cut it is looked for as text: inside a string its quotes are escaped. */
+function fieldOf(line: string, field: 'cwd' | 'timestamp'): string | undefined {
+  const record = parseObject(line)
+  if (record !== undefined) return typeof record[field] === 'string' ? record[field] : undefined
+  const found = new RegExp(`(?<!\\\\)"${field}":("(?:[^"\\\\]|\\\\.)*")`).exec(line)?.[1]
+  const value: unknown = found === undefined ? undefined : parseObject(`{"value":${found}}`)?.['value']
+  return typeof value === 'string' ? value : undefined
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

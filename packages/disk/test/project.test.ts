@@ -75,6 +75,33 @@ describe('resolveProjectDir', () => {
     expect(await resolveProjectDir({ projectsDir, root: work.path('w/a-b') })).not.toBe(plain)
   })
 
+  test.each([
+    [
+      'stands after a prompt of 70,000 characters',
+      (cwd: string) => `${JSON.stringify({ type: 'user', message: { content: 'x'.repeat(70_000) }, cwd })}\n`,
+    ],
+    ['stands after a byte order mark', (cwd: string) => `\uFEFF${JSON.stringify({ type: 'user', cwd })}\n`],
+    [
+      'stands in a line with zeros before it',
+      (cwd: string) => `\0\0\0${JSON.stringify({ type: 'user', cwd })}\n`,
+    ],
+    [
+      'stands in a line that is cut',
+      (cwd: string) => JSON.stringify({ type: 'user', cwd, message: 'x' }).slice(0, -4),
+    ],
+    ['is not told', () => '{"type":"user","message":{"content":"\\"cwd\\":\\"/elsewhere\\""}}\n'],
+  ])('a session whose directory %s keeps its folder from others', async (_, line) => {
+    const plain = `${projectsDir}/${projectSlug(work.path('w/a-b'))}`
+    await plant(plain, 'b.jsonl', line(work.path('w/a.b')))
+    expect(await resolveProjectDir({ projectsDir, root: work.path('w/a-b'), create: true })).not.toBe(plain)
+  })
+
+  test('a session without a conversation does not', async () => {
+    const plain = `${projectsDir}/${projectSlug(work.path('w/a-b'))}`
+    await plant(plain, 'b.jsonl', '{"type":"mode","mode":"normal"}\n')
+    expect(await resolveProjectDir({ projectsDir, root: work.path('w/a-b'), create: true })).toBe(plain)
+  })
+
   test('a folder without sessions is free, and is claimed only with create', async () => {
     const plain = `${projectsDir}/${projectSlug(work.path('w/a-b'))}`
     await mkdir(`${plain}/memory`, { recursive: true })
