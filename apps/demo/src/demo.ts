@@ -4,7 +4,7 @@ import { runCli } from '@loci/cli'
 process.exitCode = await runCli({
   argv: ['tour', ...process.argv.slice(2)],
   env: process.env,
-  cwd: process.cwd(),
+  cwd: () => process.cwd(),
   readInput: async () => '',
   print: (text) => void process.stdout.write(text),
   warn: (text) => void process.stderr.write(text),

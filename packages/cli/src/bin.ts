@@ -1,17 +1,19 @@
 #!/usr/bin/env node
+import { homedir } from 'node:os'
 import { runCli } from './run-cli.ts'
 
-// A reader that has seen enough (`loci … | head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // A reader that has seen enough (`loci … | head`) is no failure. Anything else lost the answer.
   if (error.code === 'EPIPE') process.exit(0)
-  throw error
+  process.stderr.write(`loci: cannot write to standard output: ${error.code}\n`)
+  process.exit(1)
 })
 process.once('SIGINT', () => process.exit(130))
 
 process.exitCode = await runCli({
   argv: process.argv.slice(2),
-  env: process.env,
-  cwd: process.cwd(),
+  env: { HOME: homedir(), ...process.env },
+  cwd: () => process.cwd(),
   async readInput() {
     const chunks: Buffer[] = []
     for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk))

@@ -94,7 +94,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   'history undo': {
     summary: 'take the last rewind back; again: redo it',
-    options: SESSION,
+    options: ['session', 'on-conflict'],
     parameters: [],
     load: async () => (await import('./commands/history.ts')).undoCommand,
   },

@@ -1,5 +1,6 @@
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { LociError } from '@loci/disk'
+import { projectSlug } from '@loci/disk/project'
 import { findTranscripts, listSessions, sessionInfo } from '@loci/session-jsonl'
 import type { SessionInfo } from '@loci/session-jsonl'
 import type { ConfigHome } from './config-home.ts'
@@ -33,11 +34,17 @@ export async function findSession(home: ConfigHome, cwd: string, id: string): Pr
       },
     )
   }
+  // One id in several folders: the folder of the directory we are in decides, if it has one.
+  const here = exact.filter(({ path }) => basename(dirname(path)).startsWith(projectSlug(cwd)))
+  const [own, second] = here
+  if (another !== undefined && own !== undefined && second === undefined) {
+    return placeOf(own, (await sessionInfo(own.path))?.cwd ?? cwd)
+  }
   if (another !== undefined) {
     const which = candidates.map(({ path }) => path).join(', ')
     throw new LociError(
       'SESSION_NOT_FOUND',
-      `${JSON.stringify(id)} fits several sessions: ${which}; give more of the id`,
+      `${JSON.stringify(id)} fits several sessions: ${which}; give more of the id, or --cwd`,
       {
         details: { id, paths: candidates.map(({ path }) => path) },
       },

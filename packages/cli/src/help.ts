@@ -17,7 +17,7 @@ const OPTION_VALUES: Record<string, string> = {
   'up-to': ' ID',
   title: ' TEXT',
   session: ' SID',
-  'on-conflict': ' stop|skip|overwrite',
+  'on-conflict': ' HOW',
   scope: ' project|user',
 }
 
@@ -28,6 +28,10 @@ const GLOBAL = `Everywhere, before or after the command:
   --write             allow changes in a config home that Loci did not make
   --bare              no memory
   --debug             show the stack of an error
+  --on-conflict stop|skip|overwrite
+                      for files that somebody else changed; rewind stops by default,
+                      undo skips (and does not stop)
+  SID                 the id of a session, or its beginning
   -h, --help          this text
   -V, --version       the version
 

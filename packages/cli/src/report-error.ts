@@ -1,5 +1,6 @@
 import { isLociError } from '@loci/disk'
 import { UsageError } from './arguments.ts'
+import { oneLine } from './printable.ts'
 
 /** What an error looks like from outside: one line, and the exit code. */
 export interface ErrorReport {
@@ -14,12 +15,27 @@ function isFinding(error: unknown): boolean {
   return isLociError(error, 'MEMORY_CONFLICT') && error.details?.['revision'] !== undefined
 }
 
+/** What the packages cannot know: which command helps. */
+const HINTS: Readonly<Record<string, string>> = {
+  ENTRY_NOT_FOUND: 'loci sessions show SID lists them',
+  HISTORY_LOCKED: 'loci sessions unlock SID if that process is gone',
+  MEMORY_CONFLICT: 'loci memory show FILE --json gives the revision for ifRevision',
+  REWIND_CONFLICT: '--on-conflict skip or overwrite decides, --dry-run shows the plan',
+  REWIND_INCOMPLETE: 'loci history resolve finish, or undo',
+  SESSION_LOCKED: 'loci sessions fork SID copies it, loci sessions unlock SID if that process is gone',
+  SNAPSHOT_EVICTED: 'loci history list shows what is kept',
+  SNAPSHOT_NOT_FOUND: 'loci history list shows the ids',
+}
+
+/** The line and the exit code for whatever a command threw. */
 export function reportError(error: unknown): ErrorReport {
   if (error instanceof UsageError)
     return { line: `loci: ${oneLine(error.message)}; see loci --help`, exitCode: 2 }
   if (isLociError(error)) {
+    const hint = HINTS[error.code]
+    const advice = hint === undefined ? '' : `; ${hint}`
     return {
-      line: `loci: ${oneLine(error.message)} [${error.code}]`,
+      line: `loci: ${oneLine(error.message)}${advice} [${error.code}]`,
       exitCode: isFinding(error) ? 3 : 1,
     }
   }
@@ -28,8 +44,4 @@ export function reportError(error: unknown): ErrorReport {
     line: `loci: a bug of ours, please report it (--debug shows where): ${oneLine(what)}`,
     exitCode: 70,
   }
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ')
 }

@@ -1,5 +1,4 @@
-import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { isAbsolute, join, resolve } from 'node:path'
 import { createRequire } from 'node:module'
 import { UsageError, checkShape, parseInvocation } from './arguments.ts'
 import type { Invocation } from './arguments.ts'
@@ -7,12 +6,14 @@ import { commands } from './commands.ts'
 import type { CommandContext } from './commands.ts'
 import { openConfigHome } from './config-home.ts'
 import { helpText } from './help.ts'
+import { printable } from './printable.ts'
 
 /** The outside world of one run. `bin.ts` gives the process's own; a test or the demo gives another. */
 export interface CliWorld {
   argv: readonly string[]
   env: Readonly<Record<string, string | undefined>>
-  cwd: string
+  /** The directory to work in; a program started in one that is gone has none, and throws. */
+  cwd: () => string
   readInput: () => Promise<string>
   /** Writes to standard output. */
   print: (text: string) => void
@@ -33,7 +34,7 @@ export async function runCli(world: CliWorld): Promise<number> {
   } catch (error) {
     const { reportError } = await import('./report-error.ts')
     const report = reportError(error)
-    world.warn(`${report.line}\n`)
+    world.warn(`${printable(report.line)}\n`)
     if (debug && error instanceof Error) world.warn(`${error.stack}\n`)
     return report.exitCode
   }
@@ -46,17 +47,18 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
     return 0
   }
   if (options.help === true || words.length === 0 || words[0] === 'help') {
-    world.print(helpText(words[0] === 'help' ? words.slice(1) : words))
+    const about = words[0] === 'help' ? words.slice(1) : words
+    if (about.length > 0 && !isGroup(about[0])) throw unknownCommand(about)
+    world.print(helpText(about))
     return 0
   }
   const name = commandName(words)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined)
-    throw new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`)
+  if (command === undefined) throw unknownCommand(words)
   checkShape(name, command, invocation)
   const run = await command.load()
   const result = await run(await makeContext(world, invocation, words.slice(name.split(' ').length)))
-  world.print(options.json === true ? `${JSON.stringify(result.value, null, 2)}\n` : result.text)
+  world.print(options.json === true ? `${JSON.stringify(result.value, null, 2)}\n` : printable(result.text))
   return result.exitCode ?? 0
 }
 
@@ -65,23 +67,52 @@ function commandName(words: readonly string[]): string {
   return Object.hasOwn(commands, one) ? one : words.slice(0, 2).join(' ')
 }
 
+/** Whether some command begins with that word. */
+function isGroup(word: string | undefined): boolean {
+  return Object.keys(commands).some((name) => name.split(' ', 1)[0] === word)
+}
+
+function unknownCommand(words: readonly string[]): UsageError {
+  const [group] = words
+  if (words.length > 1 || !isGroup(group)) {
+    return new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`)
+  }
+  const names = Object.keys(commands).filter((name) => name.startsWith(`${group} `))
+  return new UsageError(`${group} needs one of ${names.map((name) => name.split(' ')[1]).join(', ')}`)
+}
+
 async function makeContext(
   world: CliWorld,
   { options }: Invocation,
   parameters: readonly string[],
 ): Promise<CommandContext> {
-  const dir =
-    options['config-dir'] ?? world.env['LOCI_CONFIG_DIR'] ?? join(world.env['HOME'] ?? homedir(), '.loci')
+  const { HOME: userHome, LOCI_CONFIG_DIR: configured } = world.env
+  const dir = options['config-dir'] ?? configured ?? (userHome ? join(userHome, '.loci') : '')
   if (dir === '')
-    throw new UsageError('the config home is empty; give --config-dir or LOCI_CONFIG_DIR a directory')
+    throw new UsageError('there is no config home; give --config-dir or LOCI_CONFIG_DIR a directory')
+  // An absolute --cwd does without the directory we were started in, which may be gone.
+  const cwd = isAbsolute(options.cwd ?? '')
+    ? (options.cwd ?? '')
+    : resolve(startDirectory(world), options.cwd ?? '.')
   return {
-    home: await openConfigHome({ dir: resolve(world.cwd, dir), write: options.write === true }),
-    cwd: resolve(world.cwd, options.cwd ?? '.'),
+    home: await openConfigHome({
+      dir: isAbsolute(dir) ? dir : resolve(startDirectory(world), dir),
+      write: options.write === true,
+    }),
+    cwd,
     env: world.env,
     options,
     parameters,
     readInput: world.readInput,
-    say: (line) => (options.json === true ? undefined : world.print(`${line}\n`)),
+    say: (line) => (options.json === true ? undefined : world.print(`${printable(line)}\n`)),
+  }
+}
+
+function startDirectory(world: CliWorld): string {
+  try {
+    return world.cwd()
+  } catch {
+    throw new UsageError('the current directory is gone; give --cwd and --config-dir absolute directories')
   }
 }
 

@@ -40,7 +40,9 @@ test('global options may stand before or after the command', async () => {
 
 test.each([
   [['nothing'], 'there is no command "nothing"'],
-  [['sessions'], 'there is no command "sessions"'],
+  [['sessions'], 'sessions needs one of list, show, tips, rewind, fork, unlock'],
+  [['help', 'nothing'], 'there is no command "nothing"'],
+  [['nothing', '--help'], 'there is no command "nothing"'],
   [['sessions', 'lsit'], 'there is no command "sessions lsit"'],
   [['constructor'], 'there is no command "constructor"'],
   [['sessions', 'show'], 'sessions show needs SID'],
@@ -58,7 +60,7 @@ test.each([
   ],
   [
     ['sessions', 'list', '--config-dir', ''],
-    'the config home is empty; give --config-dir or LOCI_CONFIG_DIR a directory',
+    'there is no config home; give --config-dir or LOCI_CONFIG_DIR a directory',
   ],
 ])('%j is a usage error of one line, exit code 2', async (argv, what) => {
   const { code, out, err } = await run(...argv)

@@ -62,6 +62,32 @@ test('a reader that closes the pipe early is no failure', async () => {
   expect(code).toBe(0)
 })
 
+test.runIf(process.platform === 'linux')('an answer that cannot be written is an error of one line', () => {
+  const { status, stderr } = spawnSync('sh', ['-c', '"$0" "$1" --help >/dev/full', process.execPath, BIN], {
+    env: environment(),
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 1, stderr: 'loci: cannot write to standard output: ENOSPC\n' })
+})
+
+test('in a directory that is gone --cwd helps, and the error says so', () => {
+  const inGone = (...argv: string[]): { status: number | null; stdout: string; stderr: string } =>
+    spawnSync(
+      'sh',
+      ['-c', 'mkdir gone; cd gone; rmdir ../gone; exec "$0" "$@"', process.execPath, BIN, ...argv],
+      {
+        cwd: work.root,
+        env: environment(),
+        encoding: 'utf8',
+      },
+    )
+  expect(inGone('sessions', 'list')).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^loci: the current directory is gone; give --cwd[^\n]+\n$/),
+  })
+  expect(inGone('sessions', 'list', '--cwd', work.path('project'))).toMatchObject({ status: 0, stderr: '' })
+})
+
 test('--help and --version load no dependency and no command', () => {
   for (const flag of ['--help', '--version']) {
     const { status, stderr } = spawnSync(process.execPath, [BIN, flag], {

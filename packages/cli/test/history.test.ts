@@ -59,7 +59,8 @@ test('list gives the snapshots, oldest first, of the newest session of the direc
   expect((await run('history', 'list', '--json')).json()).toMatchObject(
     prompts.map((messageId) => ({ messageId })),
   )
-  expect((await run('history', 'list', '--session', SESSION)).out.trimEnd().split('\n')).toHaveLength(2)
+  const rows = (await run('history', 'list', '--session', SESSION)).out.trimEnd().split('\n')
+  expect(rows).toEqual([expect.stringContaining('to v1'), expect.stringContaining('to v2')])
 })
 
 test('diff shows what changed since the last prompt, since one, and between two', async () => {
@@ -119,7 +120,7 @@ describe('rewind', () => {
   test('a file changed by somebody else stops it with exit code 3; skip and overwrite decide', async () => {
     await writeFile(work.path('project/auth.ts'), 'mine\n')
     const stopped = await run('history', 'rewind', prompts[0] ?? '')
-    expect(stopped.err).toMatch(/^loci: [^\n]+auth\.ts[^\n]*\[REWIND_CONFLICT\]\n$/)
+    expect(stopped.err).toMatch(/^loci: [^\n]+auth\.ts[^\n]*--on-conflict[^\n]*\[REWIND_CONFLICT\]\n$/)
     expect(stopped.code).toBe(3)
     expect(await auth()).toBe('mine\n')
     const skipped = await run('history', 'rewind', prompts[0] ?? '', '--on-conflict', 'skip', '--json')
@@ -129,6 +130,15 @@ describe('rewind', () => {
     expect(await auth()).toBe('v0\n')
     await run('history', 'undo')
     expect(await auth()).toBe('mine\n')
+  })
+
+  test('an undo leaves what was changed since, unless told to overwrite', async () => {
+    await run('history', 'rewind', prompts[0] ?? '')
+    await writeFile(work.path('project/auth.ts'), 'mine\n')
+    expect((await run('history', 'undo')).code).toBe(3)
+    expect(await auth()).toBe('mine\n')
+    expect((await run('history', 'undo', '--on-conflict', 'overwrite')).code).toBe(0)
+    expect(await auth()).toBe('v2\n')
   })
 
   test.each([

@@ -19,7 +19,7 @@ export async function loci(
   const code = await runCli({
     argv,
     env: { LOCI_CONFIG_DIR: place.home, ...place.env },
-    cwd: place.cwd,
+    cwd: () => place.cwd,
     readInput: async () => place.input ?? '',
     print: (text) => void (out += text),
     warn: (text) => void (err += text),

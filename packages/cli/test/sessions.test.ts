@@ -56,6 +56,17 @@ describe('list', () => {
     expect((await run('sessions', 'list', '--all', '--limit', '1', '--json')).json()).toHaveLength(1)
   })
 
+  test('a title cannot clear the screen or pass for a session of its own', async () => {
+    const title = 'line1\nFAKE  ROW \u001B[2J\u001B]0;x\u0007\u202Egnp'
+    await run('sessions', 'fork', SESSION, '--title', title)
+    const { out } = await run('sessions', 'list')
+    expect(out.trimEnd().split('\n')).toHaveLength(2)
+    expect(out).toContain('line1 FAKE  ROW ␛[2J␛]0;x␇\uFFFDgnp')
+    // eslint-disable-next-line no-control-regex
+    expect(out).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/)
+    expect((await run('sessions', 'list', '--json')).out).toContain('\\u001b[2J')
+  })
+
   test('for people: one line a session', async () => {
     expect((await run('sessions', 'list')).out).toMatch(
       new RegExp(`^${SESSION}  \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z  .+\\n$`),
@@ -113,6 +124,14 @@ describe('rewind', () => {
   })
 })
 
+test('for people: where the session stands inside a branch, and that a conversation is empty here', async () => {
+  await run('sessions', 'rewind', SESSION, uuids[2] ?? '')
+  expect((await run('sessions', 'tips', SESSION)).out).toContain(`now at ${uuids[1]}\n`)
+  await run('sessions', 'rewind', SESSION, uuids[0] ?? '')
+  expect((await run('sessions', 'show', SESSION)).out).toContain('empty here; loci sessions tips')
+  expect((await run('sessions', 'tips', SESSION)).out).toContain('now at the beginning')
+})
+
 test('fork: a new session with the chain up to an id and the title asked for', async () => {
   const { json } = await run(
     'sessions',
@@ -164,6 +183,26 @@ describe('what is refused changes nothing and says what to do', () => {
     const { code, err } = await run('sessions', 'show', '1111')
     expect(code).toBe(1)
     expect(err).toContain('give more of the id')
+  })
+
+  test('one id in two folders: the directory decides', async () => {
+    await talk('other', SESSION, ['elsewhere'])
+    expect((await run('sessions', 'show', SESSION, '--json')).json()).toMatchObject({
+      info: { firstPrompt: 'one' },
+    })
+    const there = await run('sessions', 'show', SESSION, '--json', '--cwd', work.path('other'))
+    expect(there.json()).toMatchObject({ info: { firstPrompt: 'elsewhere' } })
+    expect((await run('sessions', 'show', SESSION, '--cwd', work.path('home'))).err).toContain('or --cwd')
+  })
+
+  test('a home that is not there is said to be empty', async () => {
+    const { code, out } = await loci(
+      { home: work.path('nope'), cwd: work.path('project') },
+      'sessions',
+      'list',
+    )
+    expect(out).toContain(`${work.path('nope')} is empty or does not exist`)
+    expect(code).toBe(0)
   })
 
   test('a session open elsewhere: who has it, and the way out', async () => {

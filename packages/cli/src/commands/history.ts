@@ -6,15 +6,22 @@ import { withHistory, withSession } from '../compose.ts'
 import { findSessionOrNewest } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { filesTarget } from '../rewind-door.ts'
-import { lines, parameter } from './text.ts'
+import { oneLine } from '../printable.ts'
+import { lines, parameter, textOf } from './text.ts'
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
-  const value = await readHistory(context, (history) => Promise.resolve(history.snapshots()))
-  const text = value.map(
-    ({ messageId, timestamp, trackedFileBackups }) =>
-      `${messageId}  ${timestamp}  ${Object.keys(trackedFileBackups).length} files`,
+  const place = await placeOf(context)
+  const value = await withHistory(context.home, place, 'read', (history) =>
+    Promise.resolve(history.snapshots()),
   )
-  return { value, text: lines(text.length === 0 ? ['no snapshots'] : text) }
+  const prompts = await withSession(place, 'read', (session) =>
+    Promise.all(value.map(async ({ messageId }) => textOf(await session.entry(messageId)))),
+  )
+  const text = value.map(
+    ({ messageId, timestamp, trackedFileBackups }, index) =>
+      `${messageId}  ${timestamp}  ${Object.keys(trackedFileBackups).length} files  ${oneLine(prompts[index] ?? '')}`,
+  )
+  return { value, text: lines(text.length === 0 ? [`no snapshots of session ${place.sessionId}`] : text) }
 }
 
 export async function diffCommand(context: CommandContext): Promise<CommandResult> {
@@ -49,7 +56,8 @@ export async function rewindCommand(context: CommandContext): Promise<CommandRes
 }
 
 export async function undoCommand(context: CommandContext): Promise<CommandResult> {
-  return rewindResult(await changeHistory(context, (history) => history.undoRewind()))
+  const onConflict = parseChoice('on-conflict', context.options['on-conflict'], ['skip', 'overwrite'])
+  return rewindResult(await changeHistory(context, (history) => history.undoRewind({ onConflict })))
 }
 
 export async function resolveCommand(context: CommandContext): Promise<CommandResult> {
@@ -61,13 +69,6 @@ export async function resolveCommand(context: CommandContext): Promise<CommandRe
 
 function placeOf({ home, cwd, options }: CommandContext): Promise<SessionPlace> {
   return findSessionOrNewest(home, cwd, options.session)
-}
-
-async function readHistory<T>(
-  context: CommandContext,
-  work: (history: FileHistory) => Promise<T>,
-): Promise<T> {
-  return withHistory(context.home, await placeOf(context), 'read', work)
 }
 
 async function changeHistory<T>(

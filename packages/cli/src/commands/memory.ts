@@ -6,6 +6,7 @@ import { parseChoice } from '../arguments.ts'
 import type { CommandContext, CommandResult } from '../commands.ts'
 import { findMemory, withMemory } from '../compose.ts'
 import type { MemoryPlace } from '../compose.ts'
+import { oneLine } from '../printable.ts'
 import { damageLines, lines, parameter } from './text.ts'
 
 const draftSchema = z.strictObject({
@@ -57,7 +58,9 @@ export async function indexCommand(context: CommandContext): Promise<CommandResu
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
   const value = await readMemory(context, (memory) => memory.list())
-  const text = value.memories.map(({ file, type, description }) => `${file}  ${type}  ${description}`)
+  const text = value.memories.map(
+    ({ file, type, description }) => `${file}  ${type}  ${oneLine(description)}`,
+  )
   return {
     value,
     text: lines([...(text.length === 0 ? ['no memories'] : text), ...damageLines(value.damage)]),
@@ -79,7 +82,7 @@ export async function showCommand(context: CommandContext): Promise<CommandResul
   }
   return {
     value,
-    text: lines([`${value.name} (${value.type}): ${value.description}`, '', value.body.trimEnd()]),
+    text: lines([oneLine(`${value.name} (${value.type}): ${value.description}`), '', value.body.trimEnd()]),
   }
 }
 
@@ -112,7 +115,7 @@ function parseDraft(text: string): MemoryDraft & { ifRevision?: string } {
   const result = draftSchema.safeParse(value)
   if (!result.success) {
     const issue = result.error.issues[0]
-    const where = issue?.path.join('.') || 'the draft'
+    const where = issue?.path.join('.') || 'its top'
     throw new LociError(
       'MEMORY_INVALID',
       `The draft is wrong at ${where}: ${issue?.message ?? ''}; nothing was saved`,

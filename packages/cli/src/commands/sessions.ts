@@ -6,7 +6,8 @@ import { forkWithHistory, unlock, withSession } from '../compose.ts'
 import { findSession } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { conversationTarget } from '../rewind-door.ts'
-import { damageLines, lines, parameter } from './text.ts'
+import { oneLine } from '../printable.ts'
+import { damageLines, lines, parameter, textOf } from './text.ts'
 
 export async function listCommand({ home, cwd, options }: CommandContext): Promise<CommandResult> {
   const value = await listSessions({
@@ -15,9 +16,11 @@ export async function listCommand({ home, cwd, options }: CommandContext): Promi
     ...(options.limit === undefined ? {} : { limit: parseCount('limit', options.limit) }),
     ...(options.archived === true ? { archived: true } : {}),
   })
+  if (value.length > 0) return { value, text: lines(value.map(sessionLine)) }
+  const where = home.kind === 'vacant' ? `; ${home.dir} is empty or does not exist` : ''
   const none =
     options.all === true ? 'no sessions' : `no sessions of ${cwd}; --all shows those of every directory`
-  return { value, text: lines(value.length === 0 ? [none] : value.map(sessionLine)) }
+  return { value, text: lines([`${none}${where}`]) }
 }
 
 function sessionLine(info: SessionInfo): string {
@@ -25,7 +28,7 @@ function sessionLine(info: SessionInfo): string {
     Boolean,
   )
   const mark = marks.length > 0 ? `  (${marks.join(', ')})` : ''
-  return `${info.sessionId}  ${new Date(info.lastActivityMs).toISOString()}  ${info.summary}${mark}`
+  return `${info.sessionId}  ${new Date(info.lastActivityMs).toISOString()}  ${oneLine(info.summary)}${mark}`
 }
 
 export async function showCommand(context: CommandContext): Promise<CommandResult> {
@@ -38,33 +41,36 @@ export async function showCommand(context: CommandContext): Promise<CommandResul
   }))
   return {
     value: { info, entries, tip, damage },
-    text: lines([...entries.map(entryLine).filter((line) => line !== ''), ...damageLines(damage)]),
+    text: lines([...entryLines(entries), ...damageLines(damage)]),
     exitCode: damage.length > 0 ? 3 : 0,
   }
 }
 
-/** One line an entry: who, what, and the id to rewind to. Attachments and system lines are not talk. */
-function entryLine(entry: Entry): string {
-  const { message } = entry
-  if (typeof message !== 'object' || message === null || !('content' in message)) return ''
-  const blocks: unknown[] = Array.isArray(message.content)
-    ? message.content
-    : [{ type: 'text', text: message.content }]
-  return `${entry.uuid}  ${entry.type}: ${blocks.map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()}`
-}
-
-function blockText(block: unknown): string {
-  if (typeof block !== 'object' || block === null || !('type' in block)) return ''
-  if ('text' in block && typeof block.text === 'string') return block.text
-  if (block.type === 'tool_use' && 'name' in block) return `[calls ${String(block.name)}]`
-  return `[${String(block.type)}]`
+/** One line an entry: who, what, and the id to rewind to. */
+function entryLines(entries: readonly Entry[]): string[] {
+  const said = entries.filter((entry) => entry.message !== undefined)
+  const rest = entries.length - said.length
+  return [
+    ...said.map((entry) => `${entry.uuid}  ${entry.type}: ${oneLine(textOf(entry))}`),
+    ...(entries.length === 0
+      ? ['the conversation is empty here; loci sessions tips lists its other ends']
+      : []),
+    ...(rest === 0 ? [] : [`(and ${rest} attachments and system lines; --json lists them)`]),
+  ]
 }
 
 export async function tipsCommand(context: CommandContext): Promise<CommandResult> {
-  const value = await withSession(await placeOf(context), 'read', (session) => session.tips())
+  const { value, tip } = await withSession(await placeOf(context), 'read', async (session) => ({
+    value: await session.tips(),
+    tip: session.tip,
+  }))
   const text = value.map(
-    (tip) => `${tip.uuid}  ${tip.timestamp}  ${tip.depth} entries${tip.current ? '  (current)' : ''}`,
+    ({ uuid, timestamp, depth, current }) =>
+      `${uuid}  ${timestamp}  ${depth} entries${current ? '  (current)' : ''}`,
   )
+  // After a rewind the session stands inside a branch, at no end.
+  if (!value.some(({ current }) => current))
+    text.push(`now at ${tip ?? 'the beginning, before the first prompt'}`)
   return { value, text: lines(text) }
 }
 

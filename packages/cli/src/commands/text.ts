@@ -1,4 +1,5 @@
 import type { Damage } from '@loci/disk'
+import type { Entry } from '@loci/session-jsonl'
 import type { CommandContext } from '../commands.ts'
 
 /** Lines as one text, each ended. */
@@ -19,4 +20,21 @@ export function damageLines(damage: readonly Damage[]): string[] {
 /** The nth word after the command's own; the table has made sure that it is there. */
 export function parameter(context: CommandContext, index: number): string {
   return context.parameters[index] ?? ''
+}
+
+/** What an entry says, in short: its text, the calls it makes; `''` for one that says nothing. */
+export function textOf(entry: Entry | undefined): string {
+  const message = entry?.message
+  if (typeof message !== 'object' || message === null || !('content' in message)) return ''
+  const blocks: unknown[] = Array.isArray(message.content)
+    ? message.content
+    : [{ type: 'text', text: message.content }]
+  return blocks.map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()
+}
+
+function blockText(block: unknown): string {
+  if (typeof block !== 'object' || block === null || !('type' in block)) return ''
+  if ('text' in block && typeof block.text === 'string') return block.text
+  if (block.type === 'tool_use' && 'name' in block) return `[calls ${String(block.name)}]`
+  return `[${String(block.type)}]`
 }
