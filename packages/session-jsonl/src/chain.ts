@@ -24,9 +24,21 @@ export function composeChain(tree: EntryTree, index: ToolIndex, end: ChainEnd): 
   return before
 }
 
-/** Every entry that the conversation ending at a tip came through, also those that compactions closed. */
+/**
+ * The entry that such a conversation goes on from: the last on its own way. Not the last that is composed: right after
+ * a compaction that is a message it keeps, which stands before its summary in the file.
+ */
+export function endOfChain(tree: EntryTree, index: ToolIndex, end: ChainEnd): TreeNode {
+  const leg = legsTo(tree, end.tip).at(-1) ?? []
+  return withToolResults(leg, index, end).findLast((node) => node.main) ?? end.tip
+}
+
+/**
+ * Every entry that the conversation ending at a tip came through, also those that compactions closed, and what those
+ * keep from elsewhere.
+ */
 export function lineageOf(tree: EntryTree, index: ToolIndex, end: ChainEnd): Set<TreeNode> {
-  const found = new Set<TreeNode>()
+  const found = new Set<TreeNode>(composeChain(tree, index, end))
   for (const leg of legsTo(tree, end.tip)) {
     for (const node of withToolResults(leg, index, end)) found.add(node)
   }

@@ -1,6 +1,6 @@
 import { entryNode } from './analysis.ts'
 import type { Analysis } from './analysis.ts'
-import { composeChain, lineageOf } from './chain.ts'
+import { endOfChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
 import type { RecordDraft } from './entry.ts'
 import { replacementItems } from './replacements.ts'
@@ -13,7 +13,7 @@ export type ForkLine = { source: TranscriptItem; values: Record<string, unknown>
 
 /** What a fork will hold. */
 export interface ForkPlan {
-  /** The last entry kept; `null` for a fork of an empty conversation. */
+  /** The last entry of the conversation kept; `null` for a fork of an empty conversation. */
   upTo: string | null
   lines: ForkLine[]
 }
@@ -63,7 +63,7 @@ export function planFork(analysis: Analysis, wish: ForkWish): ForkPlan | undefin
   if (wanted !== null && node === undefined) return undefined
   const wholeEnd = node && { tip: node, whole: true }
   const kept = wholeEnd ? lineageOf(tree, tools, wholeEnd) : new Set<TreeNode>()
-  const end = wholeEnd && composeChain(tree, tools, wholeEnd).at(-1)
+  const end = wholeEnd && endOfChain(tree, tools, wholeEnd)
   const upTo = end?.entry.uuid ?? null
   const { sessionId } = wish
   const lines: ForkLine[] = [
@@ -103,7 +103,7 @@ function copiedLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, sessionId:
 /** What a line follows in the fork: the nearest kept of what it came from, where its parent is left out. */
 function keptParent(node: TreeNode, kept: ReadonlySet<TreeNode>): TreeNode | undefined {
   let at = node.parent
-  while (at?.main === true && !kept.has(at)) at = at.parent
+  while (at && !kept.has(at) && (at.main || !hangsOn(at, kept))) at = at.parent
   return at
 }
 

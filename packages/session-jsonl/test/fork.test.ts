@@ -23,6 +23,8 @@ import type { Line } from './lines.ts'
 
 afterEach(() => setFaultHook(undefined))
 
+const LONG = process.env['LOCI_LONG'] === '1'
+
 type Made = Awaited<ReturnType<typeof project>>
 
 async function inSession<T>(
@@ -401,21 +403,93 @@ const drafts = fc.array(
     calls: fc.subarray(['t1', 't2', 't3']),
     results: fc.subarray(['t1', 't2', 't3']),
     damage: fc.constantFrom('none', 'none', 'none', 'lost', 'twice', 'nameless'),
-    record: fc.constantFrom('none', 'none', 'tag', 'replace', 'rewind'),
+    record: fc.constantFrom('none', 'none', 'tag', 'replace', 'rewind', 'segment', 'messages', 'compact'),
   }),
   { minLength: 1, maxLength: 16 },
 )
 
+/** A compaction after an entry: boundary and summary, with what of the entries before it is kept, said in either way. */
+function compaction(index: number, ids: readonly string[], how: 'segment' | 'messages' | 'none'): Line[] {
+  const [boundary, summary] = [`b${index}`, `s${index}`]
+  const kept = ids.slice(-2)
+  const metadata = {
+    segment: { preservedSegment: { headUuid: kept[0], anchorUuid: summary, tailUuid: kept.at(-1) } },
+    messages: { preservedMessages: { anchorUuid: summary, uuids: kept, allUuids: kept } },
+    none: {},
+  }
+  return [
+    entry('system', boundary, null, {
+      subtype: 'compact_boundary',
+      logicalParentUuid: ids.at(-1),
+      compactMetadata: metadata[how],
+    }),
+    user(summary, boundary, `summary ${index}`, { isCompactSummary: true }),
+  ]
+}
+
+test.each(['segment', 'messages'] as const)(
+  'right after a compaction that keeps messages (%s) a fork goes on from there, not from what is kept',
+  async (how) => {
+    const old = straight(6)
+    const made = await project(
+      jsonl(
+        ...old,
+        ...compaction(
+          1,
+          old.map(({ uuid }) => String(uuid)),
+          how,
+        ),
+      ),
+    )
+    const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID })
+    await inSession(made, fork.sessionId, async (session) => {
+      expect(session.tip).toBe('s1')
+      expect(await session.records('forked-from')).toMatchObject([{ upTo: 's1' }])
+      expect(await session.conversation()).toEqual(await sent(made, SID))
+    })
+    await made.remove()
+  },
+)
+
+test('a fork takes along what a compaction keeps from elsewhere', async () => {
+  const [first, second] = compaction(1, ['m1', 'm2'], 'messages')
+  const made = await project(jsonl(...straight(2), { ...first, logicalParentUuid: 'gone' }, second ?? {}))
+  const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID })
+  expect(await chain(made, fork.sessionId)).toEqual(['b1', 's1', 'm1', 'm2'])
+  await made.remove()
+})
+
+test('what follows a line of an unknown kind that is left out follows what that came from', async () => {
+  const made = await project(
+    jsonl(
+      ...straight(2),
+      user('x3', 'm2', 'x'),
+      entry('progress', 'p1', 'x3'),
+      entry('progress', 'p2', 'p1'),
+      user('agent', 'p2', 'agent', { isSidechain: true }),
+      user('m3', 'm2', 'on'),
+      entry('progress', 'p3', 'm3'),
+    ),
+  )
+  const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID, upTo: 'm3' })
+  expect(await verifySession(fork.path)).toEqual([])
+  expect(await inSession(made, fork.sessionId, (session) => session.records('forked-from'))).toMatchObject([
+    { upTo: 'm3' },
+  ])
+  await made.remove()
+})
+
 test('a fork at any entry of any tree, damaged or not, sends the bytes of its source', async () => {
   await fc.assert(
     fc.asyncProperty(drafts, async (parts) => {
+      const ids: string[] = []
       const all = parts.flatMap(({ type, back, id, calls, results, damage, record }, index): Line[] => {
-        const parent = index - 1 - back
+        const parent = ids[ids.length - 1 - back] ?? null
         const content =
           type === 'assistant'
             ? [text(`a${index}`), ...calls.map((one) => call(one))]
             : [...results.map((one) => result(one, `r${index}`)), text(`u${index}`)]
-        const own = entry(type, `m${index}`, parent < 0 ? null : `m${parent}`, {
+        const own = entry(type, `m${index}`, parent, {
           message: { role: type, content, ...(id === undefined ? {} : { id }) },
         })
         const records: Record<string, Line[]> = {
@@ -427,7 +501,15 @@ test('a fork at any entry of any tree, damaged or not, sends the bytes of its so
               replacements: [{ kind: 'tool-result', toolUseId: 't1', replacement: `short ${index}` }],
             },
           ],
-          rewind: [rewind(`m${parent}`)],
+          rewind: [rewind(parent)],
+        }
+        ids.push(`m${index}`)
+        const how = record === 'compact' ? 'none' : record
+        if (how === 'segment' || how === 'messages' || how === 'none') {
+          if (record !== 'none') {
+            records[record] = compaction(index, ids, how)
+            ids.push(`b${index}`, `s${index}`)
+          }
         }
         const copies: Record<string, Line[]> = {
           lost: [],
@@ -439,8 +521,10 @@ test('a fork at any entry of any tree, damaged or not, sends the bytes of its so
       const made = await project(jsonl(...all))
       try {
         const entries = await inSession(made, SID, (session) => session.chain())
-        const tips = await inSession(made, SID, (session) => session.tips())
-        for (const upTo of new Set([...entries.map(({ uuid }) => uuid), ...tips.map(({ uuid }) => uuid)])) {
+        const named = await inSession(made, SID, (session) =>
+          Promise.all(ids.map(async (uuid) => ((await session.entry(uuid)) ? [uuid] : []))),
+        )
+        for (const upTo of new Set([...entries.map(({ uuid }) => uuid), ...named.flat()])) {
           const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID, upTo })
           const [origin] = await inSession(made, fork.sessionId, (session) => session.records('forked-from'))
           const last = origin?.['upTo']
@@ -449,13 +533,15 @@ test('a fork at any entry of any tree, damaged or not, sends the bytes of its so
             JSON.stringify(await sent(made, SID, String(last))),
           )
           const kinds = (await verifySession(fork.path)).map(({ kind }) => kind)
-          expect(kinds.filter((kind) => kind !== 'stray-result' && kind !== 'missing-uuid')).toEqual([])
+          // A fork at a boundary is an unfinished compaction, and a boundary may keep what is of another branch.
+          const fine = ['stray-result', 'missing-uuid', 'unfinished-compaction', 'missing-kept']
+          expect(kinds.filter((kind) => !fine.includes(kind))).toEqual([])
           await rm(fork.path)
         }
       } finally {
         await made.remove()
       }
     }),
-    { numRuns: 40 },
+    { numRuns: LONG ? 400 : 20 },
   )
 })
