@@ -57,25 +57,25 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./commands/sessions.ts')).tipsCommand,
   },
   'sessions rewind': {
-    summary: 'go back: before a prompt, or after any other message',
+    summary: 'go back: before a prompt, after any other message',
     options: [],
     parameters: ['SID', 'ID'],
     load: async () => (await import('./commands/sessions.ts')).rewindCommand,
   },
   'sessions fork': {
-    summary: 'copy a conversation into a new one, with its file history',
+    summary: 'copy it into a new session, with its file history',
     options: ['up-to', 'title'],
     parameters: ['SID'],
     load: async () => (await import('./commands/sessions.ts')).forkCommand,
   },
   'sessions unlock': {
-    summary: 'release a session whose owner is gone but cannot be judged from here',
+    summary: 'release a session whose owner is gone for certain',
     options: [],
     parameters: ['SID'],
     load: async () => (await import('./commands/sessions.ts')).unlockCommand,
   },
   'history list': {
-    summary: 'snapshots of the files a session edited, oldest first',
+    summary: 'snapshots of the files a session edited',
     options: SESSION,
     parameters: [],
     load: async () => (await import('./commands/history.ts')).listCommand,
@@ -87,7 +87,7 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./commands/history.ts')).diffCommand,
   },
   'history rewind': {
-    summary: 'put the files back; --dry-run shows what would happen',
+    summary: 'put the files back; --dry-run only shows it',
     options: ['session', 'dry-run', 'on-conflict'],
     parameters: ['ID'],
     load: async () => (await import('./commands/history.ts')).rewindCommand,
@@ -99,13 +99,13 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./commands/history.ts')).undoCommand,
   },
   'history resolve': {
-    summary: 'finish or undo a rewind that was interrupted',
+    summary: 'end a rewind that was interrupted',
     options: SESSION,
     parameters: ['finish|undo'],
     load: async () => (await import('./commands/history.ts')).resolveCommand,
   },
   'memory status': {
-    summary: 'whether memory is on, by which rule, where it is, how full its index is',
+    summary: 'whether memory is on, why, where it is, how full',
     options: SCOPE,
     parameters: [],
     load: async () => (await import('./commands/memory.ts')).statusCommand,
@@ -129,7 +129,7 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./commands/memory.ts')).showCommand,
   },
   'memory save': {
-    summary: 'save a memory; its draft as JSON on standard input',
+    summary: 'save a memory: JSON on standard input',
     options: SCOPE,
     parameters: [],
     load: async () => (await import('./commands/memory.ts')).saveCommand,

@@ -17,10 +17,13 @@ test('--help names every command, and sessions --help those of sessions', async 
   const all = await run('--help')
   expect(all.code).toBe(0)
   for (const name of ['sessions list', 'history rewind', 'memory save', 'tour'])
-    expect(all.out).toContain(`loci ${name}`)
+    expect(all.out).toContain(`  ${name}`)
   const some = await run('sessions', '--help')
   expect(some.out).toContain('loci sessions tips')
-  expect(some.out).not.toContain('loci memory')
+  expect(some.out).toContain('--limit N')
+  expect(some.out).not.toContain('memory')
+  for (const line of [...all.out.split('\n'), ...some.out.split('\n')])
+    expect(line.length).toBeLessThanOrEqual(80)
 })
 
 test('without a word it shows the help', async () => {
