@@ -89,7 +89,9 @@ export type AppState = DeepReadonly<{
  * The state of an agent that has not begun: nothing approved, nothing connected, nothing spent, permission mode
  * `default`. Each call makes new objects. A field in `overrides` replaces the whole default field; `undefined` leaves it.
  */
-export function getDefaultAppState(overrides: Partial<AppState> = {}): AppState {
+export function getDefaultAppState(
+  overrides: { [Field in keyof AppState]?: AppState[Field] | undefined } = {},
+): AppState {
   const given = Object.entries(overrides).filter(([, value]) => value !== undefined)
   return {
     permissionMode: 'default',

@@ -9,7 +9,7 @@ import {
   type StoreOptions,
   subscribeTo,
 } from '@loci/app-state'
-import { expectTypeOf, test } from 'vitest'
+import { expect, expectTypeOf, test } from 'vitest'
 
 test('AppState is read-only at every depth', () => {
   expectTypeOf<AppState['approvedTools']>().toEqualTypeOf<readonly string[]>()
@@ -116,4 +116,9 @@ test('a listener of a slice gets the selector’s type; an effect the field’s'
   })
   expectTypeOf<NonNullable<AppStateEffects['isCompacting']>>().parameter(0).toEqualTypeOf<boolean>()
   expectTypeOf<NonNullable<AppStateEffects['tasks']>>().parameter(1).toEqualTypeOf<AppState['tasks']>()
+})
+
+test('an override may be undefined, also with exactOptionalPropertyTypes', () => {
+  const cwd: string | undefined = undefined
+  expect(getDefaultAppState({ cwd }).cwd).toBeNull()
 })
