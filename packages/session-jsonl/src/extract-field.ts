@@ -97,13 +97,16 @@ function scanLine(
 
 /** A line that is no object, as a crash leaves it: the fields of the records that can be found in it. */
 function damagedMembers(text: string, start: number, end: number): LineMember[] {
-  const line = text.slice(start, end)
+  const bytes = Buffer.from(text.slice(start, end))
   const members: LineMember[] = []
-  for (const part of parseLine(Buffer.from(line))) {
+  // Positions in the parts are bytes; the record itself is found again as text.
+  let read = 0
+  let at = start
+  for (const part of parseLine(bytes)) {
     if (!('record' in part)) continue
-    // Positions in the parts are bytes; the record itself is found again as text.
-    const before = Buffer.from(line).subarray(0, part.start).toString('utf8').length
-    scanObject(text, start + before, end, (key, from, to) => members.push({ key, start: from, end: to }))
+    at += bytes.toString('utf8', read, part.start).length
+    read = part.start
+    scanObject(text, at, end, (key, from, to) => members.push({ key, start: from, end: to }))
   }
   return members
 }

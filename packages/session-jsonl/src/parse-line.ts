@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { isObject } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
-import { scanObject } from './scan-json.ts'
+import { gluedObjects } from './glued-objects.ts'
+import type { Span } from './glued-objects.ts'
 
 /** A record in a line, or a stretch of it that cannot be read. Positions are bytes from the line's beginning. */
 export type LinePart =
@@ -10,15 +11,18 @@ export type LinePart =
 
 /**
  * What the bytes of one line, without its newline, hold, in order. A byte order mark and blanks around the object
- * (CR too) are no part of it. A line that is not one JSON object is searched for whole records: two on one line, or
- * one after the stub of another, as an append after a crash leaves them.
+ * (CR too) are no part of it. Of a line that is not one JSON object the whole records at its beginning and at its end
+ * are read: two on one line, or one after the stub of another, as an append after a crash leaves them. Behind a stub a
+ * record counts only if it is one of this session, since it may have been a value inside the stub.
+ *
+ * @param sessionId the session of the line; `undefined`, if that is not known, for any
  */
-export function parseLine(bytes: Uint8Array): LinePart[] {
+export function parseLine(bytes: Uint8Array, sessionId?: string): LinePart[] {
   const [start, end] = trimmed(bytes)
   if (start === end) return []
   const whole = parseSpan(bytes, start, end)
   if (whole.value !== undefined) return recordParts(whole.value, bytes, start, end)
-  return salvage(bytes, start, end)
+  return salvage(bytes, start, end, sessionId)
 }
 
 const FLAWS = {
@@ -56,51 +60,36 @@ function isRecord(value: Record<string, unknown>): value is RecordDraft {
   return typeof value['type'] === 'string' && value['type'] !== ''
 }
 
-/** Most objects looked at in one broken line, so that a crafted one cannot take quadratic time. */
-const MAX_CANDIDATES = 10_000
-
-function salvage(bytes: Uint8Array, from: number, to: number): LinePart[] {
+function salvage(bytes: Uint8Array, from: number, to: number, sessionId: string | undefined): LinePart[] {
   // In latin1 an index is a byte offset, and JSON's structure is all ASCII.
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, to).toString('latin1')
+  const values = new Map<number, unknown>()
+  const isWhole = ({ start, end }: Span): boolean => {
+    const { value } = parseSpan(bytes, start, end)
+    if (value !== undefined) values.set(start, value)
+    return value !== undefined
+  }
+  const { leading, trailing } = gluedObjects(text, from, to, isWhole)
+  const firstOwn = trailing.findIndex(({ start }) => isOwn(values.get(start), sessionId))
+  const behind = firstOwn === -1 ? [] : trailing.slice(firstOwn)
   const parts: LinePart[] = []
   let done = from
-  let at = from
-  for (let tries = 0; tries < MAX_CANDIDATES; tries += 1) {
-    at = text.indexOf('{"', at)
-    if (at === -1) break
-    const found = recordAt(text, bytes, at, to, at === done)
-    if (found === undefined) {
-      at += 1
-      continue
-    }
-    if (!isBlank(text.slice(done, at))) parts.push({ flaw: FLAWS.torn, start: done, end: at })
-    else if (parts.length > 0) parts.push({ flaw: FLAWS.glued, start: at, end: found.end })
-    parts.push(...recordParts(found.value, bytes, at, found.end))
-    at = found.end
-    done = found.end
+  for (const { start, end } of [...leading, ...behind]) {
+    if (!isBlank(text.slice(done, start))) parts.push({ flaw: FLAWS.torn, start: done, end: start })
+    else if (parts.length > 0) parts.push({ flaw: FLAWS.glued, start, end })
+    parts.push(...recordParts(values.get(start), bytes, start, end))
+    done = end
   }
   if (!isBlank(text.slice(done, to))) parts.push({ flaw: FLAWS.torn, start: done, end: to })
   return parts
 }
 
-/**
- * The record that begins at `at`. Where something unreadable stands before it, it may be a value inside a torn
- * record; then only an object that says whose line it is counts as one.
- */
-function recordAt(
-  text: string,
-  bytes: Uint8Array,
-  at: number,
-  to: number,
-  atBoundary: boolean,
-): { value: unknown; end: number } | undefined {
-  const keys = new Set<string>()
-  const end = scanObject(text, at, to, (key) => keys.add(key))
-  if (typeof end === 'string' || !keys.has('type')) return undefined
-  const named = ['sessionId', 'parentUuid', 'messageId'].some((key) => keys.has(key))
-  if (!atBoundary && !named) return undefined
-  const { value } = parseSpan(bytes, at, end)
-  return value === undefined ? undefined : { value, end }
+/** Whether an object says that it is a record of the session, or is of a kind that says nothing of sessions. */
+function isOwn(value: unknown, sessionId: string | undefined): boolean {
+  if (!isObject(value) || !isRecord(value)) return false
+  const owner = value['sessionId']
+  if (owner === undefined) return value.type.startsWith('file-history-')
+  return typeof owner === 'string' && (sessionId === undefined || owner === sessionId)
 }
 
 function trimmed(bytes: Uint8Array): [start: number, end: number] {

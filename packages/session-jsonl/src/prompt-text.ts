@@ -23,7 +23,7 @@ export function promptOf(record: Record<string, unknown>): Prompt | undefined {
     const raw: unknown = isObject(block) && block['type'] === 'text' ? block['text'] : block
     if (typeof raw !== 'string') continue
     command ??= /<command-name>([^<]*)/.exec(raw)?.[1]?.trim()
-    const text = raw.replaceAll(/\s*<(ide_\w+)>[\s\S]*?(?:<\/\1>|$)/g, '').trim()
+    const text = raw.replaceAll(/<(ide_\w+)>[\s\S]*?(?:<\/\1>|$)/g, '').trim()
     if (text !== '' && !NOT_WRITTEN.test(text)) return { text }
   }
   return command === undefined || command === '' ? undefined : { command }

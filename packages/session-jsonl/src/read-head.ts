@@ -31,7 +31,7 @@ export function readHead(text: string, options: { sessionId: string; cut: boolea
     hasEntry: false,
   }
   let cwdOfOther: string | undefined
-  for (const record of recordsIn(text, options.cut)) {
+  for (const record of recordsIn(text, options)) {
     const { cwd, forkedFrom, sessionId } = record
     const own = sessionId === undefined || sessionId === options.sessionId
     if (typeof cwd === 'string' && own) facts.cwd ??= cwd
@@ -57,7 +57,10 @@ export function timeOf(timestamp: unknown): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-function* recordsIn(text: string, cut: boolean): Generator<Record<string, unknown>> {
+function* recordsIn(
+  text: string,
+  { sessionId, cut }: { sessionId: string; cut: boolean },
+): Generator<Record<string, unknown>> {
   for (let start = 0; start < text.length;) {
     const newline = text.indexOf('\n', start)
     const line = text.slice(start, newline === -1 ? text.length : newline)
@@ -65,7 +68,7 @@ function* recordsIn(text: string, cut: boolean): Generator<Record<string, unknow
     if (beginning) yield beginning
     else {
       // Zero runs part a line; as blanks they do the same here.
-      for (const part of parseLine(Buffer.from(line.replaceAll('\0', ' '))))
+      for (const part of parseLine(Buffer.from(line.replaceAll('\0', ' ')), sessionId))
         if ('record' in part) yield part.record
     }
     if (newline === -1) return

@@ -84,13 +84,15 @@ export function unquote(token: string): string | undefined {
   }
 }
 
-function skipBlanks(text: string, from: number, to: number): number {
+/** The first position from `from` on, before `to`, that holds no blank. */
+export function skipBlanks(text: string, from: number, to: number): number {
   let at = from
   while (at < to && isBlank(text.charCodeAt(at))) at += 1
   return at
 }
 
-function skipBlanksBack(text: string, from: number, to: number): number {
+/** The last position down from `from`, after `to`, that has no blank before it. */
+export function skipBlanksBack(text: string, from: number, to: number): number {
   let at = from
   while (at > to && isBlank(text.charCodeAt(at - 1))) at -= 1
   return at
@@ -172,6 +174,11 @@ function valueStart(text: string, end: number, from: number): number {
     // Nothing before it in the text: the value itself may be cut.
     return at === end || at === from ? -1 : at
   }
+  return matchingBrace(text, end, from)
+}
+
+/** Where the object or array opens whose last bracket stands before `end`; -1 if that is before `from`. */
+export function matchingBrace(text: string, end: number, from: number): number {
   let depth = 0
   for (let at = end - 1; at >= from; at -= 1) {
     const unit = text[at]

@@ -1,7 +1,9 @@
+import { basename } from 'node:path'
 import type { Damage } from '@loci/disk'
 import type { Entry, RecordDraft } from './entry.ts'
 import { parseLine, tooLong } from './parse-line.ts'
 import type { LinePart } from './parse-line.ts'
+import { sessionIdOf } from './session-path.ts'
 
 /**
  * What a stretch of a transcript holds: a record, or damage. `offset` and `length` are the bytes of the record's
@@ -18,7 +20,7 @@ export interface TranscriptItem {
 const LF = 0x0a
 const NUL = 0x00
 /** Beyond this a line is reported and skipped; a JavaScript string cannot hold much more. */
-const MAX_LINE_BYTES = 256 * 1024 * 1024
+export const MAX_LINE_BYTES = 256 * 1024 * 1024
 
 /** A place in a transcript where a line begins. */
 export interface LineStart {
@@ -33,6 +35,7 @@ export interface LineStart {
  */
 export class TranscriptParser {
   readonly path: string
+  readonly #sessionId: string | undefined
   #offset: number
   #lineStart: number
   #line: number
@@ -46,6 +49,7 @@ export class TranscriptParser {
 
   constructor(path: string, from: LineStart = { offset: 0, line: 1 }) {
     this.path = path
+    this.#sessionId = sessionIdOf(basename(path))
     this.#offset = from.offset
     this.#lineStart = from.offset
     this.#pieceStart = from.offset
@@ -122,7 +126,7 @@ export class TranscriptParser {
     const length = this.#pieceLength
     const [first] = this.#piece
     const bytes = this.#piece.length === 1 && first ? first : Buffer.concat(this.#piece)
-    const parts = length > MAX_LINE_BYTES ? [tooLong(length)] : parseLine(bytes)
+    const parts = length > MAX_LINE_BYTES ? [tooLong(length)] : parseLine(bytes, this.#sessionId)
     for (const part of parts) this.#add(part, this.#pieceStart)
     this.#piece = []
     this.#pieceLength = 0

@@ -4,6 +4,7 @@ import type { TranscriptItem } from '@loci/session-jsonl'
 import { tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { gluedObjects } from '../src/glued-objects.ts'
 import { chainOf, jsonl, lastPrompt, project, reading, SID, straight, user } from './lines.ts'
 
 async function itemsAt(path: string): Promise<TranscriptItem[]> {
@@ -102,6 +103,61 @@ describe('what a line can be', () => {
       code: 'SESSION_NOT_FOUND',
     })
     await expect(verifySession('/nowhere/x.jsonl')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+  })
+})
+
+describe('what stands behind or inside a stub', () => {
+  const own = JSON.stringify(user('u9', null, 'good'))
+  const other = own.replace(SID, 'other')
+  const inside = (value: string): string =>
+    `{"type":"user","uuid":"t1","sessionId":"${SID}","x":{"y":${value},"z":"to`
+  const table: [name: string, line: string, found: string[]][] = [
+    ['a record inside the stub', inside(own), ['torn-line']],
+    ['another session’s record behind it', `{"type":"user","x":${other}`, ['torn-line']],
+    ['a value that is no record', `{"type":"user","x":{"type":"text","text":"q"}`, ['torn-line']],
+    ['a record behind it', `{"type":"user","x":{"l":1},"y":"${own}`, ['torn-line', 'u9']],
+    [
+      'two behind it',
+      `{"type":"us${own}${own.replace('u9', 'u8')}`,
+      ['torn-line', 'u9', 'glued-lines', 'u8'],
+    ],
+    ['a record, a stub, a record', `${own}{"x":{"l":1},"${own}`, ['u9', 'torn-line', 'u9']],
+    [
+      'a line of the file history',
+      `{"type":"us{"type":"file-history-delta","messageId":"m"}`,
+      ['torn-line', 'file-history-delta'],
+    ],
+    [
+      'a record behind more objects than anybody counts',
+      `{"type":"user","matches":[${'{"l":1},'.repeat(20_000)}{"l":${own}`,
+      ['torn-line', 'u9'],
+    ],
+  ]
+  test.each(table)('%s', async (_name, line, found) => {
+    const made = await project(`${line}\n`)
+    const items = await itemsAt(made.file)
+    expect(items.map(({ record, damage }) => record?.['uuid'] ?? record?.type ?? damage?.kind)).toEqual(found)
+    await made.remove()
+  })
+
+  const crafted: [name: string, line: string][] = [
+    ['objects that open', '{"a":'.repeat(50_000)],
+    ['objects and arrays that open', `${'{"a":'.repeat(50_000)}[${'"a",'.repeat(50_000)}`],
+    ['objects that close', '}'.repeat(200_000)],
+    ['whole objects that are no JSON', '{"a":tru}'.repeat(30_000)],
+    ['whole objects', `x${'{"a":1}'.repeat(30_000)}`],
+    ['quotes and backslashes', '{"\\"'.repeat(50_000)],
+    ['brackets that do not match', '{"a":[}'.repeat(50_000)],
+  ]
+  test.each(crafted)('of %s no character is looked at more than five times', (_name, line) => {
+    const { looked } = gluedObjects(line, 0, line.length, ({ start, end }) => {
+      try {
+        return JSON.parse(line.slice(start, end)) !== undefined
+      } catch {
+        return false
+      }
+    })
+    expect(looked).toBeLessThanOrEqual(5 * line.length)
   })
 })
 
