@@ -170,6 +170,18 @@ export const files = {
       const entries = await fs.readdir(path, { withFileTypes: true })
       return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))
     }),
+  /** `lstat` of what has a name in this directory that is no UTF-8; the names in hex, which no string can spell. */
+  statUndecodable: (path: string): Promise<Map<string, BigIntStats>> =>
+    run('readdir', path, async () => {
+      const found = new Map<string, BigIntStats>()
+      const prefix = Buffer.from(`${path}/`)
+      for (const name of await fs.readdir(path, { encoding: 'buffer' })) {
+        if (Buffer.from(name.toString('utf8')).equals(name)) continue
+        const stats = await fs.lstat(Buffer.concat([prefix, name]), { bigint: true })
+        found.set(name.toString('hex'), stats)
+      }
+      return new Map([...found].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    }),
   /** Makes the directory and its parents; resolves to the first one made, `undefined` if all were there. */
   mkdir: (path: string, mode?: number): Promise<string | undefined> =>
     run('mkdir', path, () => fs.mkdir(path, { recursive: true, ...(mode === undefined ? {} : { mode }) })),
