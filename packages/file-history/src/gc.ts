@@ -32,7 +32,7 @@ export async function measureUsage(dir: string): Promise<HistoryUsage> {
 
 /**
  * Removes what nothing needs: backups that no kept snapshot names, bytes kept for undos that can no longer be asked
- * for, the copy of the tree that `trackCommand` makes again when it needs one, files left in the making by a crash.
+ * for, the copy of the tree (unless a command runs: `trackCommand` makes it again), files left in the making by a crash.
  * Where the ledger has lines that cannot be read, the backups stay: those lines may name them.
  *
  * @returns names relative to `dir`; bytes freed, not counting files that have another name
@@ -42,6 +42,8 @@ export async function collectGarbage(options: {
   state: FileHistoryState
   log: EditLog
   isLedgerDamaged: boolean
+  /** A command that runs needs the copy of the tree. */
+  isBaseInUse: boolean
   dryRun: boolean
 }): Promise<{ removed: string[]; freedBytes: number }> {
   const { dir, state, log, isLedgerDamaged, dryRun } = options
@@ -65,7 +67,7 @@ export async function collectGarbage(options: {
     if (undos.has(id) || isJournalDamaged || !/^r\d+$/.test(id)) continue
     doomed.push(...(await namesIn(join(dir, 'undo', id))).map((name) => `undo/${id}/${name}`), `undo/${id}`)
   }
-  doomed.push(...(await namesIn(join(dir, 'base'))).map((name) => `base/${name}`))
+  if (!options.isBaseInUse) doomed.push(...(await namesIn(join(dir, 'base'))).map((name) => `base/${name}`))
   return removeAll(dir, doomed, dryRun)
 }
 

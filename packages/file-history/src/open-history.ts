@@ -185,11 +185,14 @@ export class OpenHistory implements FileHistory {
     const dryRun = options.dryRun ?? false
     return this.#gate.exclusive(async () => {
       if (!dryRun) this.#requireWritable()
+      const isBaseInUse = this.#commands.isInUse
+      if (!dryRun && !isBaseInUse) this.#commands.forget()
       return collectGarbage({
         dir: this.#dir,
         state: this.#state(),
         log: this.#log,
         isLedgerDamaged: this.#isLedgerDamaged,
+        isBaseInUse,
         dryRun,
       })
     })

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { files, isLociError, orAbsent } from '@loci/disk'
-import { copyLive, removeScratch } from './backup.ts'
+import { BaseCopies } from './base-copies.ts'
+import type { BaseIndex } from './base-copies.ts'
 import { compareStatsAndContent } from './compare.ts'
+import { KeyedQueue } from './keyed-queue.ts'
 import type { Tracker } from './tracker.ts'
 import { walkTree } from './walk-tree.ts'
 import type { WalkedFile } from './walk-tree.ts'
@@ -11,9 +11,6 @@ import type { WalkedFile } from './walk-tree.ts'
 export const MAX_FILES = 20_000
 /** Bytes of a tree that are copied before a command, at most: 512 MiB. */
 export const MAX_BASE_BYTES: number = 512 << 20
-
-/** A time within which two looks at one file may show equal stamps although it changed. */
-const SETTLED_MS = 1000
 
 /** What a command tracker works on, and how much of the tree it copies. */
 export interface CommandTrackerOptions {
@@ -29,86 +26,62 @@ export interface CommandTrackerOptions {
 interface Base {
   files: Map<string, WalkedFile>
   unreadable: Set<string>
-  /** Files whose bytes are in the base folder. */
-  copied: Map<string, { stamp: string; isSettled: boolean }>
+  copied: BaseIndex
 }
 
 /**
- * Sees what a command does to the tree under the root, by comparing it with a copy made before. The copy stays and
- * serves the next command, which copies only what changed since. Commands that overlap share one copy, and so each
- * reports what any of them did.
+ * Sees what a command does to the tree under the root, by comparing it with a copy made before. The copies stay and
+ * serve the next command, which copies only what changed since. Each of several commands that overlap reports all
+ * that happened between its own start and its own end, whoever did it.
  */
 export class CommandTracker {
   readonly #options: CommandTrackerOptions
-  #running = 0
-  #base: Promise<Base> | undefined
-  #copied: Base['copied'] = new Map()
+  readonly #copies: BaseCopies
+  readonly #running = new Set<Base>()
+  readonly #queue = new KeyedQueue()
+  #starting = 0
 
   constructor(options: CommandTrackerOptions) {
     this.#options = options
+    this.#copies = new BaseCopies(options.dir, options.root)
   }
 
-  /** The tree before, shared with the commands that run already. */
+  /** The tree before. */
   async begin(): Promise<Base> {
-    this.#running += 1
+    this.#starting += 1
     try {
-      if (this.#running === 1 || this.#base === undefined) this.#base = this.#prepare()
-      return await this.#base
-    } catch (error) {
-      this.end()
-      throw error
+      return await this.#queue.run('base', () => this.#prepare())
+    } finally {
+      this.#starting -= 1
     }
-  }
-
-  end(): void {
-    this.#running -= 1
-    if (this.#running === 0) this.#base = undefined
   }
 
   async #prepare(): Promise<Base> {
-    const { dir, root, maxFiles, maxBytes, maxFileBytes } = this.#options
-    const folder = join(dir, 'base')
-    await files.mkdir(folder, 0o700)
+    const { root, dir } = this.#options
     const walked = await walkTree(root, [dir])
-    const copied: Base['copied'] = new Map()
-    let sizeBytes = 0
-    for (const file of walked.files.values()) {
-      if (file.kind !== 'file' || file.sizeBytes > maxFileBytes) continue
-      sizeBytes += file.sizeBytes
-      if (copied.size >= maxFiles || sizeBytes > maxBytes) {
-        sizeBytes -= file.sizeBytes
-        continue
-      }
-      const known = this.#copied.get(file.key)
-      const isKnown = known?.isSettled === true && known.stamp === file.stamp
-      if (isKnown || (await this.#copy(file))) {
-        copied.set(file.key, { stamp: file.stamp, isSettled: Date.now() - file.ctimeMs > SETTLED_MS })
-      }
-    }
-    this.#copied = copied
-    return { ...walked, copied }
+    const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, false)
+    const base = { ...walked, copied }
+    this.#running.add(base)
+    return base
   }
 
-  /** Whether the base folder holds the file as it is now. A file that cannot be read is not covered. */
-  async #copy({ key }: WalkedFile): Promise<boolean> {
-    const path = join(this.#options.root, key)
-    const base = this.#basePath(key)
-    if ((await orAbsent(files.lstat(base))) !== undefined) {
-      if ((await compareStatsAndContent(path, base)) === 'same') return true
-      await files.unlink(base)
-    }
-    try {
-      return (await copyLive(path, base)) !== undefined
-    } catch (error) {
-      await removeScratch(base)
-      if (isLociError(error, 'DISK_FULL')) throw error
-      return false
-    }
+  async end(base: Base): Promise<void> {
+    this.#running.delete(base)
+    await this.#queue.run('base', () => this.#copies.release(base.copied, this.#inUse()))
   }
 
-  #basePath(key: string): string {
-    const hash = createHash('sha256').update(key, 'utf8').digest('hex').slice(0, 32)
-    return join(this.#options.dir, 'base', hash)
+  #inUse(): BaseIndex[] {
+    return Array.from(this.#running, ({ copied }) => copied)
+  }
+
+  /** Whether a command needs the copies of the tree. */
+  get isInUse(): boolean {
+    return this.#starting > 0 || this.#running.size > 0
+  }
+
+  /** The folder of the copies is about to be emptied. */
+  forget(): void {
+    this.#copies.forget()
   }
 
   /** What differs from `base` now. Covered changes are recorded for `messageId`; the others are named. Absolute paths. */
@@ -120,18 +93,27 @@ export class CommandTracker {
     for (const key of new Set([...base.files.keys(), ...now.files.keys()])) {
       const before = base.files.get(key)
       const after = now.files.get(key)
-      if (!(await this.#isChanged(base, before, after))) continue
-      const isCovered = before === undefined ? after?.kind === 'file' : base.copied.has(key)
-      if (isCovered && (after === undefined || after.kind === 'file')) changed.push(key)
+      // That a file was not seen says that it was absent only where everything was seen.
+      const isGuess =
+        (before === undefined && isHidden(key, base.unreadable)) ||
+        (after === undefined && isHidden(key, now.unreadable))
+      if (isGuess) untracked.add(key)
+      else if (await this.#isChanged(base, before, after)) {
+        const isCovered = before === undefined ? after?.kind === 'file' : base.copied.has(key)
+        if (isCovered && (after === undefined || after.kind === 'file')) changed.push(key)
+        else untracked.add(key)
+      }
+    }
+    const recorded: string[] = []
+    for (const key of changed) {
+      const copy = base.copied.get(key)
+      const source = copy ? join(this.#copies.folder, copy.name) : null
+      const isRecorded = await tracker.trackChanged(key, source, messageId)
+      if (isRecorded && (await tracker.recordState(key, messageId))) recorded.push(key)
       else untracked.add(key)
     }
-    for (const key of changed) {
-      const hadBytes = base.copied.has(key)
-      await tracker.trackChanged(key, hadBytes ? this.#basePath(key) : null, messageId)
-    }
-    await tracker.recordStates(changed, messageId)
     const absolute = (key: string): string => join(root, key)
-    return { changed: changed.map(absolute).toSorted(), untracked: [...untracked].map(absolute).toSorted() }
+    return { changed: recorded.map(absolute).toSorted(), untracked: [...untracked].map(absolute).toSorted() }
   }
 
   async #isChanged(
@@ -145,8 +127,21 @@ export class CommandTracker {
     if (before.stamp === after.stamp && (copy === undefined || copy.isSettled)) return false
     if (copy === undefined || after.kind !== 'file') return before.stamp !== after.stamp
     const path = join(this.#options.root, after.key)
-    return (await compareStatsAndContent(path, this.#basePath(after.key))) === 'changed'
+    return compareStatsAndContent(path, join(this.#copies.folder, copy.name)).then(
+      (result) => result === 'changed',
+      // One of the two cannot be read: that it is the same cannot be said.
+      () => true,
+    )
   }
+}
+
+/** Whether `key` is, or lies below, something that could not be looked at. */
+function isHidden(key: string, unreadable: ReadonlySet<string>): boolean {
+  if (unreadable.has('') || unreadable.has(key)) return true
+  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+    if (unreadable.has(key.slice(0, slash))) return true
+  }
+  return false
 }
 
 /**
@@ -174,6 +169,6 @@ export async function trackCommand<T>(
     if ('error' in outcome) throw outcome.error
     return { ...outcome, ...covered }
   } finally {
-    commands.end()
+    await commands.end(base)
   }
 }

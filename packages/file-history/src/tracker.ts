@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path'
-import { LociError } from '@loci/disk'
+import { fileErrno, isLociError, LociError } from '@loci/disk'
 import { kindOf, lookAt } from './compare.ts'
-import type { FileState } from './compare.ts'
+import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { evictOldest } from './evict-oldest.ts'
-import { createLimit, inParallel, settleAll } from './in-parallel.ts'
+import { createLimit, settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
@@ -77,15 +77,26 @@ export class Tracker {
     return backup
   }
 
-  /** A file changed by a command joins the newest snapshot with the bytes it had before, unless it is in it. */
-  async trackChanged(key: string, before: string | null, messageId: string): Promise<void> {
+  /**
+   * A file changed by a command joins the newest snapshot with the bytes it had before, unless it is in it.
+   *
+   * @param before the copy of it; `null`: it was absent
+   * @returns whether it could be recorded: not if its copy is gone, or cannot be read
+   */
+  async trackChanged(key: string, before: string | null, messageId: string): Promise<boolean> {
     const { root, cell } = this.#options
     await this.ensureSnapshot(messageId)
-    await this.#paths.run(key, async () => {
-      if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return
+    return this.#paths.run(key, async () => {
+      if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return true
       const path = join(root, key)
       const target = { key, path, parent: dirname(path) }
-      await this.#join(key, await this.#backups.record(target, before), messageId)
+      const backup =
+        before === null
+          ? await this.#backups.recordAbsence(target)
+          : await unlessUnreadable(this.#backups.recordCopy(target, before))
+      if (backup === undefined) return false
+      await this.#join(key, backup, messageId)
+      return true
     })
   }
 
@@ -94,20 +105,24 @@ export class Tracker {
     this.#refuseOwn(target.path)
     await this.#paths.run(target.key, async () => {
       await lookForEdit(target.path)
-      await this.#recordState(target.key, target.path, messageId)
+      await this.#noteState(target.key, await lookAt(target.path), messageId)
     })
   }
 
-  /** Notes the states in which a command left these files. */
-  async recordStates(keys: readonly string[], messageId: string): Promise<void> {
-    const { root } = this.#options
-    await inParallel(keys, (key) =>
-      this.#paths.run(key, () => this.#recordState(key, join(root, key), messageId)),
-    )
+  /** Notes in which state a command left a file; `false`: it cannot be read. */
+  recordState(key: string, messageId: string): Promise<boolean> {
+    const path = join(this.#options.root, key)
+    return this.#paths.run(key, async () => {
+      const look = await unlessUnreadable(lookBelow(path))
+      if (look === undefined) return false
+      await this.#noteState(key, look, messageId)
+      return look.kind === 'file' || look.kind === 'absent'
+    })
   }
 
-  async #recordState(key: string, path: string, messageId: string): Promise<void> {
-    const look = await lookAt(path)
+  async #noteState(key: string, look: Look, messageId: string): Promise<void> {
+    // Something else has taken its place just now: no state in which anybody left the file.
+    if (look.kind !== 'file' && look.kind !== 'absent') return
     const state = look.kind === 'file' ? look.state : null
     const timestamp = this.#now()
     await this.#options.log.append([
@@ -261,6 +276,29 @@ function eventRecord(
   return state === 'unknown'
     ? { type: 'track', messageId, trackingPath, snapshot, timestamp }
     : { type: 'edit', messageId, trackingPath, state, snapshot, timestamp }
+}
+
+/** What is read for one file; `undefined` where just that cannot be had. A full disk concerns everything. */
+async function unlessUnreadable<T>(action: Promise<T>): Promise<T | undefined> {
+  try {
+    return await action
+  } catch (error) {
+    if (isLociError(error, 'DISK_IO') || isLociError(error, 'BACKUP_MISSING')) return undefined
+    throw error
+  }
+}
+
+/**
+ * As {@link lookAt}, for a file that a walk has seen before. ENOTDIR is absence here: a command made a file of its
+ * directory, and so the file that was in it is certainly gone. Elsewhere ENOTDIR may be a mistaken path.
+ */
+async function lookBelow(path: string): Promise<Look> {
+  try {
+    return await lookAt(path)
+  } catch (error) {
+    if (fileErrno(error) === 'ENOTDIR') return { kind: 'absent' }
+    throw error
+  }
 }
 
 /** A file that is to be edited: absent or regular. */

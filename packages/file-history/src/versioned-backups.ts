@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path'
-import { files, isLociError, orAbsent } from '@loci/disk'
+import { files, isLociError, LociError, orAbsent } from '@loci/disk'
 import { backupNameProblem, createBackup } from './backup.ts'
 import type { MadeBackup } from './backup.ts'
 import { compareStatsAndContent } from './compare.ts'
@@ -51,7 +51,7 @@ export class VersionedBackups {
   async backUp(target: TrackedPath): Promise<Backup> {
     const latest = this.#latest.get(target.key)
     if (latest && (await this.#isCurrent(latest, target.path))) return latest
-    return this.record(target, target.path)
+    return this.#recordLive(target)
   }
 
   async #isCurrent(backup: Backup, path: string): Promise<boolean> {
@@ -64,25 +64,48 @@ export class VersionedBackups {
     return (await compareStatsAndContent(path, stored)) === 'same'
   }
 
-  /** A new backup of `target` with the bytes of `source`; `null`, or a file that is gone, records absence. */
-  async record(target: TrackedPath, source: string | null): Promise<Backup> {
-    const { dir, versions, log, clock } = this.#options
-    const { key, path, parent } = target
-    const known = versions.get(key)
-    const fromVersion = (known ?? 0) + 1
-    let made: MadeBackup | undefined
-    if (source !== null) {
-      if (!this.#isFolderMade) await files.mkdir(dir)
-      this.#isFolderMade = true
-      const twin = (state: FileState): string | undefined => log.twinOf(state)
-      made = await createBackup({ dir, path: source, trackedPath: path, fromVersion, twin })
+  /** A new backup of the live file `target`; one that is gone is recorded as absent. */
+  async #recordLive(target: TrackedPath): Promise<Backup> {
+    return this.#record(target, await this.#copy(target, target.path))
+  }
+
+  /**
+   * A new backup of `target` with the bytes of the copy `source`.
+   *
+   * @throws {LociError} BACKUP_MISSING when the copy is gone: that says nothing about the file
+   */
+  async recordCopy(target: TrackedPath, source: string): Promise<Backup> {
+    const made = await this.#copy(target, source)
+    if (made === undefined) {
+      const message = `The copy of ${JSON.stringify(target.path)} is gone; what the file held is not known`
+      throw new LociError('BACKUP_MISSING', message, { details: { path: target.path } })
     }
+    return this.#record(target, made)
+  }
+
+  /** Records that `target` was certainly absent. */
+  recordAbsence(target: TrackedPath): Promise<Backup> {
+    return this.#record(target, undefined)
+  }
+
+  async #copy({ key, path }: TrackedPath, source: string): Promise<MadeBackup | undefined> {
+    const { dir, versions, log } = this.#options
+    if (!this.#isFolderMade) await files.mkdir(dir)
+    this.#isFolderMade = true
+    const twin = (state: FileState): string | undefined => log.twinOf(state)
+    const fromVersion = (versions.get(key) ?? 0) + 1
+    return createBackup({ dir, path: source, trackedPath: path, fromVersion, twin })
+  }
+
+  async #record({ key, parent }: TrackedPath, made: MadeBackup | undefined): Promise<Backup> {
+    const { versions, log, clock } = this.#options
+    const known = versions.get(key)
     if (made) {
       await log.append([{ type: 'backup', name: made.name, ...made.state, first: known === undefined }])
     }
     const backup: Backup = {
       backupFileName: made?.name ?? null,
-      version: made?.version ?? fromVersion,
+      version: made?.version ?? (known ?? 0) + 1,
       backupTime: clock().toISOString(),
       realParentDir: parent,
     }

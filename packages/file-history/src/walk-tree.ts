@@ -1,12 +1,14 @@
 import { join } from 'node:path'
-import { files, orAbsent } from '@loci/disk'
+import { errorMessage, files, orAbsent } from '@loci/disk'
+import type { FileStats } from '@loci/disk'
 import { kindOf, modeOf } from './compare.ts'
 
 /** What a walk sees of a file without reading it. */
 export interface WalkedFile {
   /** Path from the root, `/` between parts. */
   key: string
-  kind: 'file' | 'link' | 'special'
+  /** `unspellable`: everything whose name, not being UTF-8, reads as this key. */
+  kind: 'file' | 'link' | 'special' | 'unspellable'
   sizeBytes: number
   mode: number
   /** Inode, mtime and ctime: equal for a file that nobody touched, unless within one tick of the clock. */
@@ -17,7 +19,8 @@ export interface WalkedFile {
 /**
  * Every file, link and special file below `root`, shallow directories first and `node_modules` last, so that limits
  * cut off what matters least. Links are not followed. `.git` and the folders in `skip` are left out.
- * Names that are not UTF-8, and directories that cannot be read, are listed in `unreadable`.
+ * What cannot be looked at (a directory that cannot be listed, a name in one that cannot be entered) is in
+ * `unreadable`: of that, and of all below it, nobody knows whether it is there.
  */
 export async function walkTree(
   root: string,
@@ -39,9 +42,13 @@ export async function walkTree(
       const key = folder === '' ? name : `${folder}/${name}`
       if (name === '.git' || skip.includes(join(root, key))) continue
       const stats = await statOf(join(root, key))
-      if (stats === undefined || stats === 'unreadable') {
+      if (stats === 'unreadable') {
+        unreadable.add(key)
+        continue
+      }
+      if (stats === undefined) {
         // Listed but not there: it went away just now, or its name is no UTF-8 and cannot be spelled.
-        if (stats !== undefined || name.includes('\uFFFD')) unreadable.add(key)
+        if (name.includes('\uFFFD')) found.set(key, await lookUnspellable(join(root, folder), key))
         continue
       }
       const kind = kindOf(stats)
@@ -52,7 +59,7 @@ export async function walkTree(
           kind,
           sizeBytes: Number(stats.size),
           mode: modeOf(stats),
-          stamp: `${stats.dev}:${stats.ino}:${stats.mtimeNs}:${stats.ctimeNs}`,
+          stamp: stampOf(stats),
           ctimeMs: Number(stats.ctimeMs),
         })
       }
@@ -61,9 +68,20 @@ export async function walkTree(
   return { files: found, unreadable }
 }
 
-async function statOf(
-  path: string,
-): Promise<Awaited<ReturnType<typeof files.lstat>> | undefined | 'unreadable'> {
+function stampOf(stats: FileStats): string {
+  return `${stats.dev}:${stats.ino}:${stats.mtimeNs}:${stats.ctimeNs}`
+}
+
+async function lookUnspellable(folder: string, key: string): Promise<WalkedFile> {
+  const stamps = await files.statUndecodable(folder).then(
+    (stats) => [...stats].map(([name, each]) => `${name} ${stampOf(each)}`),
+    // Gone, or not to be looked at: seen as another state, so that it is named.
+    (error: unknown) => [errorMessage(error)],
+  )
+  return { key, kind: 'unspellable', sizeBytes: 0, mode: 0, stamp: stamps.join('\n'), ctimeMs: 0 }
+}
+
+async function statOf(path: string): Promise<FileStats | undefined | 'unreadable'> {
   try {
     return await orAbsent(files.lstat(path))
   } catch {

@@ -92,27 +92,157 @@ test('what a background process changes later is nobody’s: a conflict', async 
   ])
 })
 
-test('commands that overlap report what either did', async () => {
-  let startSecond = (): void => undefined
-  let endFirst = (): void => undefined
-  const secondStarted = new Promise<void>((resolve) => {
-    startSecond = resolve
+/** A command that runs until it is told to end. */
+async function longCommand(messageId: string): Promise<{ end: () => Promise<{ changed: string[] }> }> {
+  let stop = (): void => undefined
+  let tell = (): void => undefined
+  const started = new Promise<void>((resolve) => (tell = resolve))
+  const stopped = new Promise<void>((resolve) => (stop = resolve))
+  const command = history.trackCommand(messageId, async () => {
+    tell()
+    await stopped
   })
-  const firstEnds = new Promise<void>((resolve) => {
-    endFirst = resolve
-  })
-  const first = history.trackCommand('c1', async () => {
-    await work.write('a.txt', 'by the first')
-    startSecond()
-    await firstEnds
-  })
-  await secondStarted
-  const second = await history.trackCommand('c2', () => work.write('d/b.txt', 'by the second'))
-  endFirst()
-  const both = [work.path('a.txt'), work.path('d/b.txt')]
-  expect([(await first).changed, second.changed]).toEqual([both, both])
+  await started
+  return {
+    end: () => {
+      stop()
+      return command
+    },
+  }
+}
+
+test('commands that overlap report each what happened between its own start and end', async () => {
+  const first = await longCommand('c1')
+  await work.write('a.txt', 'by the first')
+  const second = await longCommand('c2')
+  await work.write('d/b.txt', 'by the second')
+  await work.write('d/c.txt', 'by the first')
+  const later = ['d/b.txt', 'd/c.txt'].map(work.path)
+  expect((await second.end()).changed).toEqual(later)
+  expect((await first.end()).changed).toEqual([work.path('a.txt'), ...later])
   await history.rewind('m1')
   expect([await work.read('a.txt'), await work.read('d/b.txt')]).toEqual(['a1', 'b1'])
+})
+
+test('beside a command that runs for long, another has the files as of its own start', async () => {
+  const server = await longCommand('c1')
+  await work.write('a.txt', 'the user’s work')
+  await work.write('user.txt', 'the user’s file')
+  await history.makeSnapshot('m2')
+  const { changed } = await history.trackCommand('c2', sh('printf sed > a.txt'))
+  expect(changed).toEqual([work.path('a.txt')])
+  await history.rewind('m2')
+  expect(await work.read('a.txt')).toBe('the user’s work')
+  expect(await work.read('user.txt')).toBe('the user’s file')
+  await server.end()
+})
+
+test('copies that no command needs any more are removed', async () => {
+  const server = await longCommand('c1')
+  await work.write('a.txt', 'a2')
+  await history.trackCommand('c2', sh('printf b2 > d/b.txt'))
+  expect(await fs.readdir(work.inDir('base'))).toHaveLength(5)
+  await server.end()
+  expect(await fs.readdir(work.inDir('base'))).toHaveLength(4)
+})
+
+test('after gc, and while it runs beside a command, no file counts as absent before the command', async () => {
+  const ticks = Date.now() / 1000 - 60
+  await fs.utimes(work.path('a.txt'), ticks, ticks)
+  await history.trackCommand('c1', sh('printf x > other.txt'))
+  await history.gc()
+  await history.trackCommand('c2', async () => {
+    await work.write('a.txt', 'a2')
+    await history.gc()
+  })
+  await history.makeSnapshot('m2')
+  await history.gc()
+  await history.trackCommand('c3', sh('printf c2 > d/c.txt'))
+  await history.rewind('m1')
+  expect(await work.read('a.txt')).toBe('a1')
+  expect(await work.read('d/c.txt')).toBe('c1')
+})
+
+test('a file whose copy is lost is untracked, never recorded as absent', async () => {
+  const { result, changed, untracked } = await history.trackCommand('c1', async () => {
+    await work.write('a.txt', 'a2')
+    await fs.rm(work.inDir('base'), { recursive: true })
+    return 'result'
+  })
+  expect([result, changed]).toEqual(['result', []])
+  expect(untracked).toContain(work.path('a.txt'))
+  await history.rewind('m1')
+  expect(await work.read('a.txt')).toBe('a2')
+})
+
+test.each(['readdir', 'lstat'])(
+  'what could not be looked at before the command (%s), and can be after it, was not created by it',
+  async (operation) => {
+    const denied = work.path(operation === 'readdir' ? 'd' : 'd/b.txt')
+    setFaultHook((name, path) =>
+      name === operation && path === denied
+        ? Object.assign(new Error('injected'), { code: 'EACCES' })
+        : undefined,
+    )
+    const { changed, untracked } = await history.trackCommand('c1', async () => setFaultHook(undefined))
+    expect(changed).toEqual([])
+    expect(untracked).toContain(work.path('d/b.txt'))
+    await history.rewind('m1')
+    expect(await work.read('d/b.txt')).toBe('b1')
+  },
+)
+
+test('what cannot be looked at after the command was not deleted by it', async () => {
+  const outcome = await history.trackCommand('c1', async () => {
+    setFaultHook((name, path) =>
+      name === 'readdir' && path === work.path('d')
+        ? Object.assign(new Error('injected'), { code: 'EACCES' })
+        : undefined,
+    )
+    return 'result'
+  })
+  expect(outcome).toEqual({
+    result: 'result',
+    changed: [],
+    untracked: ['d', 'd/b.txt', 'd/c.txt'].map(work.path),
+  })
+})
+
+test('a directory that a command replaces by a file: the files in it are gone, and its result is told', async () => {
+  const before = await work.files()
+  const outcome = await history.trackCommand('c1', sh('rm -r d; printf file > d; printf done'))
+  expect(outcome).toEqual({
+    result: 'done',
+    changed: ['d', 'd/b.txt', 'd/c.txt'].map(work.path),
+    untracked: [],
+  })
+  await history.rewind('m1')
+  await history.rewind('m1')
+  expect(await work.files()).toEqual(before)
+})
+
+test('a file that cannot be read after the command is untracked, and the result is told', async () => {
+  const outcome = await history.trackCommand('c1', async () => {
+    await work.write('a.txt', 'a2')
+    setFaultHook((name, path) =>
+      name === 'open' && path === work.path('a.txt')
+        ? Object.assign(new Error('injected'), { code: 'EACCES' })
+        : undefined,
+    )
+    return 'result'
+  })
+  expect(outcome).toEqual({ result: 'result', changed: [], untracked: [work.path('a.txt')] })
+})
+
+test('a name that is not UTF-8 is untracked if it was changed or deleted, and not otherwise', async () => {
+  await sh('printf 1 > "$(printf "a\\377")"')()
+  await history.trackCommand('c1', sh('printf a2 > a.txt')).then(({ untracked }) => {
+    expect(untracked).toEqual([])
+  })
+  for (const script of ['printf 22 > "$(printf "a\\377")"', 'rm "$(printf "a\\377")"']) {
+    const { untracked } = await history.trackCommand('c2', sh(script))
+    expect(untracked).toEqual([work.path('a\uFFFD')])
+  }
 })
 
 test('over a limit, links, FIFOs and names that are not UTF-8 are named if they changed; .git is left alone', async () => {
