@@ -11,7 +11,7 @@ export interface FileChange {
 /**
  * Makes all the changes, in order, or none: if one fails, those made are taken back, unless somebody else
  * changed the file meanwhile, and the error is passed on. Each change by itself is atomic and on the disk when
- * the next begins, so that after a crash a beginning of the list is done.
+ * the next begins, so that after a crash, or where taking back fails, a beginning of the list is done.
  *
  * @throws {LociError} MEMORY_CONFLICT when a file that shall be new is there; DISK_FULL, DISK_IO, with
  * `details.leftBehind` where taking back failed too
@@ -25,9 +25,14 @@ export async function applyChanges(changes: readonly FileChange[]): Promise<void
       await apply(change)
     }
   } catch (error) {
-    const leftBehind: string[] = []
-    for (const change of begun.toReversed()) {
-      await takeBack(change).catch(() => leftBehind.push(change.path))
+    const leftBehind = begun.map(({ path }) => path)
+    try {
+      for (const change of begun.toReversed()) {
+        await takeBack(change)
+        leftBehind.pop()
+      }
+    } catch {
+      // What comes before one that stays must stay too: what is done is always a beginning of the list.
     }
     throw leftBehind.length === 0 ? error : withRemains(error, leftBehind)
   }

@@ -20,7 +20,7 @@ export interface IndexEntry {
 // The title is lazy, so that brackets in it end at the first `](`. The target is `<…>` or runs, with blanks and
 // balanced parentheses, to the `)` that closes it.
 const ENTRY =
-  /^\s*[-*+]\s+\[(?<title>.*?)\]\((?:<(?<angle>(?:[^<>\\]|\\.)*)>|(?<bare>(?:[^()<>]|\([^()]*\))+))\)(?<rest>.*)$/u
+  /^\s*[-*+]\s+\[(?<title>.*?)\]\((?:<(?<angle>(?:[^<>\\]|\\.)*)>|(?<bare>(?:[^()<>]|\([^()]*\))+))\)(?<rest>.*)$/du
 const SEPARATOR = /^\s*(?:[—–:]|-{1,2})\s*/u
 
 /**
@@ -86,47 +86,84 @@ function formatTarget(file: string): string {
   return /[\s()%<>\\]/u.test(file) ? `<${file.replace(/[<>\\]/g, '\\$&')}>` : file
 }
 
+/** The text of an entry's line, with `file` as its target and all else as it was. */
+export function retargetLine(text: string, file: string): string {
+  const { angle, bare } = ENTRY.exec(text)?.indices?.groups ?? {}
+  // The brackets of `<…>` go with it.
+  const span = angle === undefined ? bare : [angle[0] - 1, angle[1] + 1]
+  return span === undefined ? text : text.slice(0, span[0]) + formatTarget(file) + text.slice(span[1])
+}
+
 /**
  * The bytes of an index in which `line` stands for `file`: in the place of the first entry for that file, else
  * as a new last line. All other bytes stay as they are; a new line ends as the others do.
  */
 export function setIndexLine(bytes: Uint8Array, file: string, line: string): Buffer {
   const entry = findEntry(bytes, file)
-  return entry === undefined ? appendIndexLine(bytes, line) : replaceLine(bytes, entry.line, line)
+  return entry === undefined ? appendIndexLine(bytes, line) : replaceIndexLine(bytes, entry.line, line)
+}
+
+/** As {@link setIndexLine}, with `lines` in the place of all entries for `file`. */
+export function setIndexLines(bytes: Uint8Array, file: string, lines: readonly Uint8Array[]): Buffer {
+  const [first, ...others] = entriesFor(bytes, file)
+  if (first === undefined) return lines.reduce<Buffer>(appendIndexLine, Buffer.from(bytes))
+  const newline = Buffer.from(lineBreakOf(bytes))
+  const text = Buffer.concat(lines.flatMap((line, n) => (n === 0 ? [line] : [newline, line])))
+  const rest = removeIndexLines(
+    bytes,
+    others.map(({ line }) => line),
+  )
+  return replaceIndexLine(rest, first.line, text)
 }
 
 /** The first entry for `file`. */
 export function findEntry(bytes: Uint8Array, file: string): IndexEntry | undefined {
-  return parseIndex(decode(bytes)).find((entry) => entry.file === file)
+  return entriesFor(bytes, file)[0]
+}
+
+/** All entries for `file`, in order. */
+export function entriesFor(bytes: Uint8Array, file: string): IndexEntry[] {
+  return parseIndex(decode(bytes)).filter((entry) => entry.file === file)
 }
 
 /** The bytes of an index with one more line at the end. */
-export function appendIndexLine(bytes: Uint8Array, line: string): Buffer {
+export function appendIndexLine(bytes: Uint8Array, line: string | Uint8Array): Buffer {
   const newline = lineBreakOf(bytes)
   const unended = bytes.length > 0 && bytes.at(-1) !== 0x0a && !isBareMark(bytes)
-  return Buffer.concat([bytes, Buffer.from(`${unended ? newline : ''}${line}${newline}`)])
+  return Buffer.concat([bytes, Buffer.from(unended ? newline : ''), Buffer.from(line), Buffer.from(newline)])
 }
 
 /** The bytes of an index without the given lines, counted from 1. */
 export function removeIndexLines(bytes: Uint8Array, lines: readonly number[]): Buffer {
   return lines
     .toSorted((a, b) => b - a)
-    .reduce<Buffer>((rest, line) => replaceLine(rest, line, undefined), Buffer.from(bytes))
+    .reduce<Buffer>((rest, line) => {
+      const { begin, next } = spanOf(rest, line)
+      return Buffer.concat([rest.subarray(0, begin), rest.subarray(next)])
+    }, Buffer.from(bytes))
 }
 
-/** Works on bytes, so that a part of the file that is not UTF-8 survives. */
-function replaceLine(bytes: Uint8Array, line: number, text: string | undefined): Buffer {
+/** The bytes of an index with other text on a line, counted from 1; its line end stays. */
+export function replaceIndexLine(bytes: Uint8Array, line: number, text: string | Uint8Array): Buffer {
+  const { begin, end } = spanOf(bytes, line)
+  return Buffer.concat([bytes.subarray(0, begin), Buffer.from(text), bytes.subarray(end)])
+}
+
+/** The bytes of a line, counted from 1, without byte order mark and line end. */
+export function indexLineAt(bytes: Uint8Array, line: number): Buffer {
+  const { begin, end } = spanOf(bytes, line)
+  return Buffer.from(bytes.subarray(begin, end))
+}
+
+/** Where a line begins, ends, and the next begins. Of bytes, so that a part that is not UTF-8 survives. */
+function spanOf(bytes: Uint8Array, line: number): { begin: number; end: number; next: number } {
   let start = 0
   for (let number = 1; number < line; number += 1) start = bytes.indexOf(0x0a, start) + 1
   const newline = bytes.indexOf(0x0a, start)
   const next = newline === -1 ? bytes.length : newline + 1
-  if (text === undefined) {
-    const mark = start === 0 ? markLength(bytes) : 0
-    return Buffer.concat([bytes.subarray(0, start + mark), bytes.subarray(next)])
-  }
   const begin = start === 0 ? markLength(bytes) : start
   const end = newline === -1 ? next : newline - (bytes[newline - 1] === 0x0d ? 1 : 0)
-  return Buffer.concat([bytes.subarray(0, begin), Buffer.from(text), bytes.subarray(end)])
+  return { begin, end, next }
 }
 
 function lineBreakOf(bytes: Uint8Array): string {

@@ -11,6 +11,7 @@ import type { IndexEntry } from './index-file.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
+import { planRepair } from './repair.ts'
 import { planApproval, planRejection, propose, readProposals } from './review.ts'
 import type { Proposal } from './review.ts'
 import { checkDraft, planSave } from './save.ts'
@@ -20,7 +21,7 @@ import type { SearchHit } from './search.ts'
 import { planRemoval, planRestore, readTrash } from './trash.ts'
 import type { TrashEntry } from './trash.ts'
 import { truncateEntrypointContent } from './truncate.ts'
-import { planRepair, verifyFolder } from './verify.ts'
+import { verifyFolder } from './verify.ts'
 
 /** The index of a folder. */
 export interface MemoryIndex {
@@ -77,17 +78,18 @@ export interface Memdir {
    */
   save(draft: MemoryDraft, options?: { ifRevision?: string | undefined }): Promise<SaveResult>
   /**
-   * Takes a memory out of the folder; its bytes and index line go to the trash.
+   * Takes a memory out of the folder; its bytes and all its index lines go to the trash.
    *
    * @throws {LociError} MEMORY_NOT_FOUND, MEMORY_CONFLICT, MEMORY_INVALID, PATH_LINK
    */
   remove(file: string, options: { ifRevision: string }): Promise<void>
-  /** What was removed, newest first. Kept until restored: nothing sweeps it. */
+  /** What was removed, index lines alone too, newest first. Kept until restored: nothing sweeps it. */
   trash(): Promise<TrashEntry[]>
   /**
-   * Puts a removed memory back, byte for byte. What has its file name now goes to the trash first.
+   * Puts a removed memory back, byte for byte, with its index lines. What has its file name now, topic or lines,
+   * goes to the trash first. An entry that holds lines alone adds them to the index again.
    *
-   * @throws {LociError} MEMORY_NOT_FOUND
+   * @throws {LociError} MEMORY_NOT_FOUND; MEMORY_INVALID when an entry holds lines alone and the topic is not there
    */
   restore(id: string): Promise<Memory>
   /** What waits for review, oldest first. */
@@ -105,8 +107,10 @@ export interface Memdir {
   /** Everything that is not as it should be. Empty: index and topic files agree and all can be read. */
   verify(): Promise<Damage[]>
   /**
-   * Makes the index agree with the topic files: adds missing lines, takes out lines of ours whose file is gone
-   * and repeated ones. Lines that people wrote in their own way, and topic files, stay as they are.
+   * Makes the index agree with the topic files as far as that takes no words away: adds missing lines, writes the
+   * new name into lines of a topic that was renamed by hand (where only one can be meant), and takes out repeated
+   * lines that stand there before or say no more than the topic file; those go to the trash. Lines for files that
+   * are gone, and repeated lines with words of their own, are named by `verify` and stay; so do topic files.
    *
    * @returns one sentence for each change; with `dryRun` nothing is written
    */
@@ -211,10 +215,10 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     },
     verify: () => verifyFolder(dir),
     async repair({ dryRun = false } = {}) {
-      if (dryRun) return { changes: (await planRepair(dir)).sentences }
+      if (dryRun) return { changes: (await planRepair(folder)).sentences }
       return change(
         async () => {
-          const { changes, sentences } = await planRepair(dir)
+          const { changes, sentences } = await planRepair(folder)
           await applyChanges(changes)
           return { changes: sentences }
         },

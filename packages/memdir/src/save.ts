@@ -55,7 +55,7 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
   const previous = target.stored?.bytes
   const bytes = Buffer.from(topicText(folder, draft, previous))
   const line = formatIndexLine(draft.name, target.file, draft.hook ?? draft.description)
-  const index = await planIndexLine(dir, target.file, line)
+  const index = await planIndex(dir, target.file, (before) => setIndexLine(before, target.file, line))
   const stored = { ...target, bytes, modifiedAtMs: folder.clock().getTime() }
   return {
     changes: [{ path: target.path, before: previous, after: bytes }, index],
@@ -65,15 +65,18 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
   }
 }
 
-/** The index with `line` standing for `file`. */
-export async function planIndexLine(
+/** The index as `edit` makes it, from the index of a folder that has none yet too. */
+export async function planIndex(
   dir: string,
   file: string,
-  line: string,
-): Promise<FileChange & { after: Uint8Array }> {
+  edit: (index: Buffer) => Buffer,
+): Promise<FileChange & { after: Buffer }> {
   const before = await readIndex(dir)
-  const after = setIndexLine(before ?? (await indexOf(dir, file)), file, line)
-  return { path: await resolveInside(dir, INDEX_FILE), before, after }
+  return {
+    path: await resolveInside(dir, INDEX_FILE),
+    before,
+    after: edit(before ?? (await indexOf(dir, file))),
+  }
 }
 
 interface Target {

@@ -1,41 +1,34 @@
-import { isUtf8 } from 'node:buffer'
 import { LociError, resolveInside } from '@loci/disk'
 import type { Damage } from '@loci/disk'
-import { z } from 'zod'
 import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { decode, findEntry, parseIndex, removeIndexLines } from './index-file.ts'
+import {
+  appendIndexLine,
+  decode,
+  entriesFor,
+  findEntry,
+  indexLineAt,
+  parseIndex,
+  removeIndexLines,
+  setIndexLines,
+} from './index-file.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
-import { checkRevision, indexLineOf, isVisible, planIndexLine } from './save.ts'
+import { checkRevision, indexLineOf, isVisible, planIndex } from './save.ts'
 import type { SavePlan } from './save.ts'
-import { listSideFiles, readSideFile, sideFilePath } from './side-files.ts'
+import { listSideFiles, readSideFile } from './side-files.ts'
+import { planTrash, trashed, TRASH_DIR, TRASH_SHAPE } from './trash-file.ts'
+import type { Trashed } from './trash-file.ts'
 
-/** Something that was removed. */
+/** Something that was removed: a memory, or index lines alone that another change or `repair` took out. */
 export interface TrashEntry {
   id: string
   file: string
   /** ISO 8601, UTC. */
   removedAt: string
 }
-
-const TRASH_DIR = '.trash'
-
-/** As stored in `.trash/<id>.json`: the topic's bytes, as text where they are, and the index line. */
-const TRASH_SHAPE = z
-  .looseObject({
-    file: z.string(),
-    removedAt: z.string(),
-    line: z.string().optional(),
-    text: z.string().optional(),
-    base64: z.string().optional(),
-  })
-  .refine(
-    ({ text, base64 }) => text !== undefined || base64 !== undefined,
-    'it holds neither text nor base64',
-  )
 
 export async function readTrash(dir: string): Promise<{ entries: TrashEntry[]; damage: Damage[] }> {
   const { items, damage } = await listSideFiles(dir, TRASH_DIR, TRASH_SHAPE)
@@ -45,7 +38,7 @@ export async function readTrash(dir: string): Promise<{ entries: TrashEntry[]; d
   return { entries, damage }
 }
 
-/** Bytes into the trash first, then the index line, then the file: after a crash each is there once at least. */
+/** Bytes into the trash first, then the index lines, then the file: after a crash each is there once at least. */
 export async function planRemoval(folder: Folder, file: string, ifRevision: string): Promise<FileChange[]> {
   const stored = await readTopic(folder.dir, file)
   if (stored === undefined) {
@@ -59,57 +52,90 @@ export async function planRemoval(folder: Folder, file: string, ifRevision: stri
   }
   checkRevision(file, stored, ifRevision)
   const before = await readIndex(folder.dir)
-  const entries = parseIndex(decode(before ?? new Uint8Array())).filter((entry) => entry.file === file)
-  const after =
-    before &&
-    removeIndexLines(
-      before,
-      entries.map(({ line }) => line),
-    )
-  const line = before && entries[0] && decode(before).split('\n')[entries[0].line - 1]?.replace(/\r$/, '')
+  const lines = before === undefined ? [] : entriesFor(before, file).map(({ line }) => line)
   return [
-    await planTrash(folder, stored, line),
-    { path: await resolveInside(folder.dir, INDEX_FILE), before, after },
+    await planTrash(folder, {
+      file,
+      bytes: stored.bytes,
+      lines: before === undefined ? [] : lines.map((line) => indexLineAt(before, line)),
+    }),
+    {
+      path: await resolveInside(folder.dir, INDEX_FILE),
+      before,
+      after: before && removeIndexLines(before, lines),
+    },
     { path: stored.path, before: stored.bytes, after: undefined },
   ]
 }
 
-/** Puts the topic back as it was, with its line; what has its place now is trashed first. */
+/** Puts the topic back as it was, with its lines; what has its place now is trashed first. */
 export async function planRestore(folder: Folder, id: string): Promise<SavePlan> {
   const { dir } = folder
   const entry = await readSideFile(dir, TRASH_DIR, id, TRASH_SHAPE)
-  const { file, text, base64, line } = entry.value
-  const bytes = text === undefined ? Buffer.from(base64 ?? '', 'base64') : Buffer.from(text)
+  const { file, bytes, lines } = trashed(entry.value)
+  if (lines.some((line) => !standsFor(line, file))) {
+    throw new LociError(
+      'MEMORY_INVALID',
+      `${JSON.stringify(entry.path)} holds an index line that is not for ${JSON.stringify(file)}; mend it by hand`,
+      { details: { path: entry.path } },
+    )
+  }
   const present = await readTopic(dir, file)
   const path = await resolveInside(dir, file)
+  const end: FileChange = { path: entry.path, before: entry.bytes, after: undefined }
+  if (bytes === undefined) {
+    if (present === undefined) throw linesAlone(file, entry.path)
+    const index = await planIndex(dir, file, (before) => lines.reduce<Buffer>(appendIndexLine, before))
+    return toPlan(present, index.after, [index, end])
+  }
   const stored: StoredTopic = { file, path, bytes, modifiedAtMs: folder.clock().getTime() }
-  const own = line !== undefined && parseIndex(line)[0]?.file === file ? line : indexLineOf(stored)
-  const index = await planIndexLine(dir, file, own)
-  const replaced =
-    present === undefined || present.bytes.equals(bytes) ? [] : [await planTrash(folder, present)]
+  const own = lines.length > 0 ? lines : [Buffer.from(indexLineOf(stored))]
+  const index = await planIndex(dir, file, (before) => setIndexLines(before, file, own))
+  const replaced = whatGives(file, present, linesOf(index.before, file), { bytes, lines: own })
+  return toPlan(stored, index.after, [
+    ...(replaced === undefined ? [] : [await planTrash(folder, replaced)]),
+    { path, before: present?.bytes, after: bytes },
+    index,
+    end,
+  ])
+}
+
+/** What stands in the place of `own` now and would be gone with it, if anything. */
+function whatGives(
+  file: string,
+  present: StoredTopic | undefined,
+  lines: readonly Buffer[],
+  own: { bytes: Buffer; lines: readonly Buffer[] },
+): Trashed | undefined {
+  if (present !== undefined && !present.bytes.equals(own.bytes)) return { file, bytes: present.bytes, lines }
+  const others = lines.filter((line) => !own.lines.some((kept) => kept.equals(line)))
+  return others.length === 0 ? undefined : { file, lines: others }
+}
+
+function toPlan(stored: StoredTopic, index: Uint8Array, changes: FileChange[]): SavePlan {
+  const { file, path } = stored
   return {
-    changes: [
-      ...replaced,
-      { path, before: present?.bytes, after: bytes },
-      index,
-      { path: entry.path, before: entry.bytes, after: undefined },
-    ],
+    changes,
     path,
-    memory: withHook(toMemory(stored).memory, findEntry(index.after, file)),
-    visible: isVisible(index.after, file),
+    memory: withHook(toMemory(stored).memory, findEntry(index, file)),
+    visible: isVisible(index, file),
   }
 }
 
-async function planTrash(folder: Folder, stored: StoredTopic, line?: string): Promise<FileChange> {
-  const { file, bytes } = stored
-  const value: z.infer<typeof TRASH_SHAPE> = {
-    file,
-    removedAt: folder.clock().toISOString(),
-    ...(line === undefined ? {} : { line }),
-    ...(isUtf8(bytes) ? { text: bytes.toString('utf8') } : { base64: bytes.toString('base64') }),
-  }
-  const path = await sideFilePath(folder.dir, TRASH_DIR, folder.createId())
-  return { path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }
+function linesOf(index: Uint8Array | undefined, file: string): Buffer[] {
+  return index === undefined ? [] : entriesFor(index, file).map(({ line }) => indexLineAt(index, line))
+}
+
+function standsFor(line: Buffer, file: string): boolean {
+  return !line.includes(0x0a) && parseIndex(decode(line))[0]?.file === file
+}
+
+function linesAlone(file: string, path: string): LociError {
+  return new LociError(
+    'MEMORY_INVALID',
+    `This entry holds index lines alone, and ${JSON.stringify(file)} is not there: read them in ${JSON.stringify(path)}`,
+    { details: { file, path } },
+  )
 }
 
 function compare(a: string, b: string): number {

@@ -1,0 +1,100 @@
+import { isUtf8 } from 'node:buffer'
+import { resolveInside } from '@loci/disk'
+import type { FileChange } from './apply-changes.ts'
+import { compareFolder, findRenamed } from './differences.ts'
+import { INDEX_FILE } from './file-name.ts'
+import { readIndex, scanFolder } from './folder.ts'
+import type { Folder } from './folder.ts'
+import {
+  appendIndexLine,
+  decode,
+  indexLineAt,
+  removeIndexLines,
+  replaceIndexLine,
+  retargetLine,
+} from './index-file.ts'
+import type { IndexEntry } from './index-file.ts'
+import type { StoredTopic } from './memory.ts'
+import { indexLineOf } from './save.ts'
+import { planTrash } from './trash-file.ts'
+
+/**
+ * What makes the index agree with the topic files as far as that takes no words away, and one sentence for each
+ * change of a line. What it takes out goes to the trash first.
+ */
+export async function planRepair(folder: Folder): Promise<{ changes: FileChange[]; sentences: string[] }> {
+  const { dir } = folder
+  const { topics } = await scanFolder(dir)
+  const before = await readIndex(dir)
+  if (before === undefined && topics.length === 0) return { changes: [], sentences: [] }
+  const index = before ?? Buffer.alloc(0)
+  const differences = await compareFolder(dir, decode(index), topics)
+  const takenOut = findRedundant(index, differences.repeated, topics)
+  const renamed = findRenamed(differences)
+  const rewritten = differences.dead.flatMap(({ file, line }) => {
+    const topic = renamed.get(file)
+    const bytes = indexLineAt(index, line)
+    return topic !== undefined && isUtf8(bytes)
+      ? [{ line, topic, text: retargetLine(decode(bytes), topic.file) }]
+      : []
+  })
+  const added = differences.unlisted
+    .filter((topic) => !rewritten.some((one) => one.topic === topic))
+    .map(indexLineOf)
+  const renewed = rewritten.reduce<Buffer>(
+    (rest, { line, text }) => replaceIndexLine(rest, line, text),
+    index,
+  )
+  const kept = removeIndexLines(
+    renewed,
+    takenOut.map(({ line }) => line),
+  )
+  return {
+    changes: [
+      ...(await trashLines(folder, index, takenOut)),
+      {
+        path: await resolveInside(dir, INDEX_FILE),
+        before,
+        after: added.reduce<Buffer>(appendIndexLine, kept),
+      },
+    ],
+    sentences: [
+      ...rewritten.map(({ line, text }) => `write line ${line} of ${INDEX_FILE} as: ${text}`),
+      ...takenOut.map(
+        ({ line }) => `take out line ${line} of ${INDEX_FILE}: ${decode(indexLineAt(index, line)).trim()}`,
+      ),
+      ...added.map((line) => `add to ${INDEX_FILE}: ${line}`),
+    ],
+  }
+}
+
+/** Of the repeated lines those that say nothing of their own: as made from the topic, or there before. */
+function findRedundant(
+  index: Buffer,
+  repeated: readonly IndexEntry[],
+  topics: readonly StoredTopic[],
+): IndexEntry[] {
+  const lines = decode(index)
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .map((line) => line.replace(/\r$/, ''))
+  const made = new Set(topics.map(indexLineOf))
+  return repeated.filter(({ line }) => {
+    const text = lines[line - 1] ?? ''
+    return isUtf8(indexLineAt(index, line)) && (made.has(text) || lines.indexOf(text) < line - 1)
+  })
+}
+
+/** One entry for each file, since an entry is restored for one file. */
+async function trashLines(
+  folder: Folder,
+  index: Buffer,
+  takenOut: readonly IndexEntry[],
+): Promise<FileChange[]> {
+  const changes: FileChange[] = []
+  for (const file of new Set(takenOut.map((entry) => entry.file))) {
+    const lines = takenOut.filter((entry) => entry.file === file).map(({ line }) => indexLineAt(index, line))
+    changes.push(await planTrash(folder, { file, lines }))
+  }
+  return changes
+}

@@ -1,0 +1,67 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import type { FileChange } from './apply-changes.ts'
+import type { Folder } from './folder.ts'
+import { sideFilePath } from './side-files.ts'
+
+export const TRASH_DIR = '.trash'
+
+/** Bytes in JSON: as text where they are text. */
+const BYTES_SHAPE = z.union([z.string(), z.object({ base64: z.string() })])
+
+/** As stored in `.trash/<id>.json`: the topic's bytes, as text where they are, and index lines that named it. */
+export const TRASH_SHAPE = z
+  .looseObject({
+    file: z.string(),
+    removedAt: z.string(),
+    lines: z.array(BYTES_SHAPE).optional(),
+    text: z.string().optional(),
+    base64: z.string().optional(),
+  })
+  .refine(
+    ({ text, base64, lines = [] }) => text !== undefined || base64 !== undefined || lines.length > 0,
+    'it holds neither a topic nor index lines',
+  )
+export type StoredTrash = z.infer<typeof TRASH_SHAPE>
+
+/** What goes to the trash: a topic file with its index lines, or index lines alone. */
+export interface Trashed {
+  file: string
+  bytes?: Buffer
+  /** Whole lines of the index, without line ends. */
+  lines: readonly Buffer[]
+}
+
+/** The new trash entry. It comes before the change that takes away what it keeps. */
+export async function planTrash(folder: Folder, { file, bytes, lines }: Trashed): Promise<FileChange> {
+  const value: StoredTrash = {
+    file,
+    removedAt: folder.clock().toISOString(),
+    ...(lines.length === 0 ? {} : { lines: lines.map(toJson) }),
+    ...topicToJson(bytes),
+  }
+  const path = await sideFilePath(folder.dir, TRASH_DIR, folder.createId())
+  return { path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }
+}
+
+/** Undoes what {@link planTrash} stored. */
+export function trashed({ file, text, base64, lines = [] }: StoredTrash): Trashed {
+  const bytes = text !== undefined ? Buffer.from(text) : base64 && Buffer.from(base64, 'base64')
+  return {
+    file,
+    lines: lines.map((line) =>
+      typeof line === 'string' ? Buffer.from(line) : Buffer.from(line.base64, 'base64'),
+    ),
+    ...(bytes === undefined ? {} : { bytes: Buffer.from(bytes) }),
+  }
+}
+
+function toJson(bytes: Buffer): z.infer<typeof BYTES_SHAPE> {
+  return isUtf8(bytes) ? bytes.toString('utf8') : { base64: bytes.toString('base64') }
+}
+
+function topicToJson(bytes: Buffer | undefined): { text?: string; base64?: string } {
+  if (bytes === undefined) return {}
+  const json = toJson(bytes)
+  return typeof json === 'string' ? { text: json } : json
+}
