@@ -40,6 +40,7 @@ export async function applyOperation(
   kind: Operation['kind'],
   messageId: string,
   planned: readonly FileWrite[],
+  undo: { undoes?: string; settled?: string[] } = {},
 ): Promise<RewindResult> {
   const { dir, log, anchor, clock } = context
   const result = emptyResult(messageId)
@@ -53,6 +54,7 @@ export async function applyOperation(
     id,
     kind,
     messageId,
+    ...undo,
     files: [],
     snapshot: anchor,
     timestamp: clock().toISOString(),

@@ -25,6 +25,10 @@ export interface Operation {
   id: string
   kind: 'rewind' | 'undo'
   messageId: string
+  /** The operation that an undo undoes. */
+  undoes?: string
+  /** Keys of its files that stood as before it already, and so count as brought back. */
+  settled?: string[]
   files: OperationFile[]
   snapshot: Anchor
   timestamp: string
@@ -111,14 +115,16 @@ function parseEvicted(value: Fields): EditRecord | undefined {
 }
 
 function parseOperation(value: Fields): Operation | undefined {
-  const { id, kind, messageId } = value
+  const { id, kind, messageId, undoes, settled } = value
   const snapshot = parseAnchor(value['snapshot'])
   if (typeof id !== 'string' || (kind !== 'rewind' && kind !== 'undo')) return undefined
   if (typeof messageId !== 'string' || snapshot === undefined) return undefined
   if (!Array.isArray(value['files'])) return undefined
   const files = value['files'].map(parseOperationFile).filter((file) => file !== undefined)
   if (files.length !== value['files'].length) return undefined
-  return { type: 'rewind', id, kind, messageId, files, snapshot, timestamp: timeOf(value) }
+  const keys = Array.isArray(settled) ? settled.filter((key) => typeof key === 'string') : []
+  const of = typeof undoes === 'string' ? { undoes, settled: keys } : {}
+  return { type: 'rewind', id, kind, messageId, ...of, files, snapshot, timestamp: timeOf(value) }
 }
 
 function parseOperationFile(value: unknown): OperationFile | undefined {

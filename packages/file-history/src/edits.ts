@@ -111,7 +111,7 @@ export class EditLog {
         return
       case 'rewind':
         this.#operationsSeen += 1
-        this.#operations.push({ operation: record, written: new Set(), isEnded: false })
+        this.#operations.push({ operation: this.#withUndone(record), written: new Set(), isEnded: false })
         return
       case 'rewind-file':
         return this.#applyMark(record)
@@ -125,6 +125,13 @@ export class EditLog {
         }
       }
     }
+  }
+
+  /** Before undos said what they undo, that was always the operation before. */
+  #withUndone(operation: Operation): Operation {
+    if (operation.kind === 'rewind' || operation.undoes !== undefined) return operation
+    const former = this.#operations.findLast(({ isEnded }) => isEnded)
+    return former ? { ...operation, undoes: former.operation.id } : operation
   }
 
   #applyMark(record: Extract<EditRecord, { type: 'rewind-file' }>): void {
@@ -214,15 +221,16 @@ export class EditLog {
     return last && !last.isEnded ? last : undefined
   }
 
-  /** The last rewind or undo that wrote something: what an undo undoes. */
-  get undoable(): JournalledOperation | undefined {
-    return this.#operations.findLast(({ isEnded }) => isEnded)
+  /** The rewinds and undos that wrote something, oldest first; one that is pending is the last. */
+  get operations(): readonly JournalledOperation[] {
+    return this.#operations
   }
 
   /** A name for the next operation, which no folder of kept bytes in `taken` has. */
   nextOperationId(taken: ReadonlySet<string>): string {
+    const known = new Set(this.#operations.map(({ operation }) => operation.id))
     for (let number = this.#operationsSeen + 1; ; number += 1) {
-      if (!taken.has(`r${number}`)) return `r${number}`
+      if (!taken.has(`r${number}`) && !known.has(`r${number}`)) return `r${number}`
     }
   }
 }

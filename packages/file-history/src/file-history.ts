@@ -6,6 +6,7 @@ import type { HistoryUsage } from './gc.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { resolveFolders } from './load-history.ts'
 import { OpenHistory } from './open-history.ts'
+import type { PastRewind } from './past-rewinds.ts'
 import type { RewindPlan, RewindResult } from './plan-rewind.ts'
 import type { PendingRewind } from './resolve-rewind.ts'
 import { MAX_SNAPSHOTS } from './snapshot.ts'
@@ -93,13 +94,16 @@ export interface FileHistory {
     target: string | RewindPlan,
     options?: { onConflict?: 'stop' | 'skip' | 'overwrite'; paths?: string[]; signal?: AbortSignal },
   ): Promise<RewindResult>
+  /** The rewinds and undos that wrote something, newest first. What each wrote over is kept until it is undone. */
+  rewinds(): readonly PastRewind[]
   /**
-   * Brings back what the last rewind, or undo, wrote over: bytes, modes, presence. Files changed since are conflicts and stay,
-   * unless told to overwrite.
+   * Brings back what a rewind, or undo, wrote over: bytes, modes, presence. The newest that is not undone, so that
+   * after an undo it undoes that; or the one with this `id`. Files changed since are conflicts and stay, unless told
+   * to overwrite; their bytes stay kept, for another call with the `id`.
    *
-   * @throws {LociError} SNAPSHOT_NOT_FOUND when nothing was rewound; REWIND_INCOMPLETE, DISK_FULL, DISK_IO
+   * @throws {LociError} SNAPSHOT_NOT_FOUND when there is nothing to undo; REWIND_INCOMPLETE, DISK_FULL, DISK_IO
    */
-  undoRewind(options?: { onConflict?: 'skip' | 'overwrite' }): Promise<RewindResult>
+  undoRewind(options?: { onConflict?: 'skip' | 'overwrite'; id?: string }): Promise<RewindResult>
   /**
    * Ends an interrupted rewind, forwards or backwards. Files changed since by somebody else are conflicts and stay.
    *
@@ -119,7 +123,7 @@ export interface FileHistory {
    */
   readFileAt(messageId: string, path: string): Promise<Uint8Array | null>
   usage(): Promise<HistoryUsage>
-  /** Removes what nothing needs any more. Names are relative to `dir`. */
+  /** Removes what nothing needs any more; never what a rewind that is not undone has kept. Names are relative to `dir`. */
   gc(options?: { dryRun?: boolean }): Promise<{ removed: string[]; freedBytes: number }>
   /** Waits for what is under way and gives the lease back. */
   close(): Promise<void>

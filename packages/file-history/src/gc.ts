@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { files, orAbsent } from '@loci/disk'
 import { BACKUP_NAME } from './backup.ts'
 import type { EditLog } from './edits.ts'
+import { filesNotUndone } from './past-rewinds.ts'
 import { namedBackups } from './snapshot.ts'
 import type { FileHistoryState } from './snapshot.ts'
 
@@ -31,8 +32,7 @@ export async function measureUsage(dir: string): Promise<HistoryUsage> {
 }
 
 /**
- * Removes what nothing needs: backups that no kept snapshot names, bytes kept for undos that can no longer be asked
- * for, the copy of the tree (unless a command runs: `trackCommand` makes it again), files left in the making by a crash.
+ * Removes what nothing needs: backups that no kept snapshot names, bytes kept by rewinds that are undone, the copy of the tree (unless a command runs: `trackCommand` makes it again), files left in the making by a crash.
  * Where the ledger has lines that cannot be read, the backups stay: those lines may name them.
  *
  * @returns names relative to `dir`; bytes freed, not counting files that have another name
@@ -49,7 +49,7 @@ export async function collectGarbage(options: {
   const { dir, state, log, isLedgerDamaged, dryRun } = options
   const named = namedBackups(state)
   const undos = new Set<string>()
-  if (log.undoable) undos.add(log.undoable.operation.id)
+  for (const [id, keys] of filesNotUndone(log.operations)) if (keys.size > 0) undos.add(id)
   if (log.pending) undos.add(log.pending.operation.id)
   // To finish what was interrupted, the bytes it writes are needed too; those of an undo were kept by an earlier one.
   for (const { source } of log.pending?.operation.files ?? []) {

@@ -16,7 +16,8 @@ import { findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import { makePlan } from './plan-rewind.ts'
 import type { RewindPlan, RewindResult } from './plan-rewind.ts'
-import { pendingRewind, resolveOperation, undoOperation } from './resolve-rewind.ts'
+import type { PastRewind } from './past-rewinds.ts'
+import { listRewinds, pendingRewind, resolveOperation, undoOperation } from './resolve-rewind.ts'
 import type { PendingRewind } from './resolve-rewind.ts'
 import { emptyFileHistoryState } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, Snapshot } from './snapshot.ts'
@@ -140,8 +141,11 @@ export class OpenHistory implements FileHistory {
     target: string | RewindPlan,
     options: { onConflict?: 'stop' | 'skip' | 'overwrite'; paths?: string[]; signal?: AbortSignal } = {},
   ): Promise<RewindResult> {
+    const { onConflict = 'stop', signal } = options
+    if (onConflict !== 'stop' && onConflict !== 'skip' && onConflict !== 'overwrite') {
+      return Promise.reject(new TypeError('onConflict must be stop, skip or overwrite'))
+    }
     return this.#change(async () => {
-      const { onConflict = 'stop', signal } = options
       const given = typeof target === 'string' ? undefined : target
       const messageId = typeof target === 'string' ? target : target.messageId
       const detailed = await makePlan(this.#view(), messageId, options.paths ?? given?.paths)
@@ -157,8 +161,16 @@ export class OpenHistory implements FileHistory {
     })
   }
 
-  undoRewind(options: { onConflict?: 'skip' | 'overwrite' } = {}): Promise<RewindResult> {
-    return this.#change(() => undoOperation(this.#applying(), options.onConflict ?? 'skip'))
+  rewinds(): readonly PastRewind[] {
+    return listRewinds({ log: this.#log })
+  }
+
+  undoRewind(options: { onConflict?: 'skip' | 'overwrite'; id?: string } = {}): Promise<RewindResult> {
+    const { onConflict = 'skip', id } = options
+    if (onConflict !== 'skip' && onConflict !== 'overwrite') {
+      return Promise.reject(new TypeError('onConflict must be skip or overwrite'))
+    }
+    return this.#change(() => undoOperation(this.#applying(), onConflict, id))
   }
 
   resolveRewind(how: 'finish' | 'undo'): Promise<RewindResult> {

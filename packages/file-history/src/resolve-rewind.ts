@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { files, LociError, orAbsent } from '@loci/disk'
+import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
 import {
   applyOperation,
   emptyResult,
@@ -12,34 +12,51 @@ import {
 import type { ApplyContext, Outcome } from './apply-rewind.ts'
 import { isSameState, isTornMix, lookAt } from './compare.ts'
 import type { EditRecord, OperationFile } from './edit-record.ts'
+import { filesNotUndone } from './past-rewinds.ts'
+import type { PastRewind } from './past-rewinds.ts'
 import type { FileWrite, RewindResult } from './plan-rewind.ts'
 
+/** The rewinds and undos that wrote something, newest first. */
+export function listRewinds({ log }: { log: ApplyContext['log'] }): PastRewind[] {
+  const left = filesNotUndone(log.operations)
+  const ended = log.operations.filter(({ isEnded }) => isEnded)
+  return ended.toReversed().map(({ operation }) => {
+    const { id, messageId, timestamp, kind } = operation
+    return { id, messageId, timestamp, kind, undone: left.get(id)?.size === 0 }
+  })
+}
+
 /**
- * Brings back what the last rewind, or undo, wrote over. Files that somebody changed since are conflicts.
+ * Brings back what a rewind, or undo, wrote over: the newest that is not undone, or `id`. Files that somebody changed
+ * since are conflicts; their bytes stay kept.
  *
  * @throws {LociError} SNAPSHOT_NOT_FOUND when there is nothing to undo; as {@link applyOperation}
  */
 export async function undoOperation(
   context: ApplyContext,
   onConflict: 'skip' | 'overwrite',
+  wanted?: string,
 ): Promise<RewindResult> {
   const { dir, log } = context
-  const last = log.undoable
-  if (last === undefined) {
-    throw new LociError(
-      'SNAPSHOT_NOT_FOUND',
-      'There is no rewind to undo; nothing was rewound in this history',
-    )
-  }
-  const { operation, written } = last
+  const left = filesNotUndone(log.operations)
+  const isLeft = (id: string): boolean => (left.get(id)?.size ?? 0) > 0
+  const found = log.operations.findLast(({ operation: { id } }) =>
+    wanted === undefined ? isLeft(id) : id === wanted,
+  )
+  if (found === undefined || !isLeft(found.operation.id)) throw nothingToUndo(wanted, found !== undefined)
+  const { operation } = found
+  const written = left.get(operation.id) ?? new Set()
   const result = emptyResult(operation.messageId)
   const planned: FileWrite[] = []
+  const settled: string[] = []
   for (const file of operation.files.filter(({ trackingPath }) => written.has(trackingPath))) {
-    const found = await planUndo(dir, file, onConflict)
-    if ('kind' in found) noteOutcome(result, file.path, found)
-    else planned.push(found)
+    const plan = await planUndo(dir, file, onConflict).catch(skippedFor)
+    if (!('kind' in plan)) planned.push(plan)
+    else noteOutcome(result, file.path, plan)
+    if ('kind' in plan && plan.kind === 'unchanged') settled.push(file.trackingPath)
   }
-  const applied = await applyOperation(context, 'undo', operation.messageId, planned)
+  const undo = { undoes: operation.id, settled }
+  const applied = await applyOperation(context, 'undo', operation.messageId, planned, undo)
   return sortResult({
     messageId: operation.messageId,
     restored: applied.restored,
@@ -49,6 +66,22 @@ export async function undoOperation(
     conflicts: [...result.conflicts, ...applied.conflicts],
     undoable: applied.undoable,
   })
+}
+
+function nothingToUndo(id: string | undefined, isUndone: boolean): LociError {
+  if (id === undefined) {
+    const message = 'There is no rewind to undo; nothing was rewound in this history, or it is undone'
+    return new LociError('SNAPSHOT_NOT_FOUND', message)
+  }
+  const message = isUndone
+    ? `The rewind ${id} is undone already; undo its undo to have it again`
+    : `There is no rewind ${JSON.stringify(id)}; list the rewinds for the ids there are`
+  return new LociError('SNAPSHOT_NOT_FOUND', message, { details: { id } })
+}
+
+/** One file that cannot be looked at must not keep the others from coming back. */
+function skippedFor(error: unknown): Outcome {
+  return { kind: 'skipped', reason: errorMessage(error) }
 }
 
 async function planUndo(

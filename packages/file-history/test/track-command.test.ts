@@ -236,9 +236,7 @@ test('a file that cannot be read after the command is untracked, and the result 
 
 test('a name that is not UTF-8 is untracked if it was changed or deleted, and not otherwise', async () => {
   await sh('printf 1 > "$(printf "a\\377")"')()
-  await history.trackCommand('c1', sh('printf a2 > a.txt')).then(({ untracked }) => {
-    expect(untracked).toEqual([])
-  })
+  expect(await history.trackCommand('c1', sh('printf a2 > a.txt'))).toMatchObject({ untracked: [] })
   for (const script of ['printf 22 > "$(printf "a\\377")"', 'rm "$(printf "a\\377")"']) {
     const { untracked } = await history.trackCommand('c2', sh(script))
     expect(untracked).toEqual([work.path('a\uFFFD')])

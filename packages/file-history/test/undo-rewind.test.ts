@@ -100,3 +100,64 @@ test('without the journal there is no undo, and no snapshot is lost', async () =
   expect(await failure(history.undoRewind())).toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' })
   expect(await history.rewind('m1')).toMatchObject({ skipped: [], conflicts: [] })
 })
+
+test('gc keeps what a rewind that is not undone wrote over; by its id it is undone, also after others', async () => {
+  await history.makeSnapshot('m2')
+  await work.write('a.txt', 'by hand')
+  await history.rewind('m1', { onConflict: 'overwrite' })
+  await history.rewind('m2')
+  await history.undoRewind()
+  await history.undoRewind()
+  expect(history.rewinds()).toMatchObject([
+    { id: 'r4', kind: 'undo', messageId: 'm2', undone: false },
+    { id: 'r3', kind: 'undo', messageId: 'm2', undone: true },
+    { id: 'r2', kind: 'rewind', messageId: 'm2', undone: false },
+    { id: 'r1', kind: 'rewind', messageId: 'm1', undone: false },
+  ])
+  await history.gc()
+  await history.close()
+  history = await work.open()
+  await history.undoRewind({ id: 'r1', onConflict: 'overwrite' })
+  expect(await work.read('a.txt')).toBe('by hand')
+  expect(await failure(history.undoRewind({ id: 'r1' }))).toMatchObject({
+    code: 'SNAPSHOT_NOT_FOUND',
+    message: expect.stringMatching(/undone already/),
+  })
+  expect(await failure(history.undoRewind({ id: 'r9' }))).toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' })
+  const { removed } = await history.gc()
+  expect(removed).toContain('undo/r1')
+  expect(removed).not.toContain('undo/r2')
+})
+
+test('what a conflict left out of an undo is still there for another', async () => {
+  await history.rewind('m1')
+  await work.write('a.txt', 'by hand')
+  await history.undoRewind()
+  expect(history.rewinds().map(({ undone }) => undone)).toEqual([false, false])
+  await history.gc()
+  expect(await history.undoRewind({ id: 'r1', onConflict: 'overwrite' })).toMatchObject({
+    restored: [work.path('a.txt')],
+    conflicts: [],
+  })
+  expect([await work.read('a.txt'), await work.read('new.txt')]).toEqual(['a2', 'new'])
+  expect(history.rewinds().map(({ undone }) => undone)).toEqual([false, false, true])
+})
+
+test('ways to treat conflicts that do not exist are a TypeError', async () => {
+  await work.write('a.txt', 'by hand')
+  // @ts-expect-error there are three ways
+  expect(await failure(history.rewind('m1', { onConflict: 'Stop' }))).toBeInstanceOf(TypeError)
+  // @ts-expect-error there are two ways
+  expect(await failure(history.undoRewind({ onConflict: 'stop' }))).toBeInstanceOf(TypeError)
+  expect(await work.read('a.txt')).toBe('by hand')
+})
+
+test('of an undo that does not say what it undoes, it is the operation before', async () => {
+  await history.rewind('m1')
+  await history.undoRewind()
+  await history.close()
+  const journal = await fs.readFile(work.inDir('edits.jsonl'), 'utf8')
+  await fs.writeFile(work.inDir('edits.jsonl'), journal.replace('"undoes":"r1","settled":[],', ''))
+  history = await work.open()
+  expect(history.rewinds().map(({ undone }) => undone)).toEqual([false, true])
+})
