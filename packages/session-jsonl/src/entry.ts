@@ -55,79 +55,8 @@ export function isEntry(record: Entry | RecordDraft): record is Entry {
   return isChainType(record.type) && typeof record['uuid'] === 'string' && record['uuid'] !== ''
 }
 
-/** What every own line of a session carries. */
-export interface LineContext {
-  sessionId: string
-  cwd?: string | undefined
-  version?: string | undefined
-  gitBranch?: string | undefined
-  clock: () => Date
-  createId: () => string
-}
-
-/** A checked draft. Its fields are fixed; the parent, which depends on what is appended before it, is not. */
-export interface PreparedEntry {
-  uuid: string
-  /** `undefined`: the tip at the time of the append. */
-  parentUuid: string | null | undefined
-  /** The line without its newline. */
-  line(parentUuid: string | null): string
-}
-
-/**
- * Checks a draft and fixes its line. `type`, `uuid` and `parentUuid` come first, then what every line carries, then
- * the draft's own fields; a field that the draft gives itself stays as given.
- *
- * @throws {TypeError} when the draft is not an object or a field has the wrong type
- * @throws {LociError} ENTRY_INVALID when it can be no line of this session's conversation
- */
-export function prepareEntry(draft: unknown, context: LineContext): PreparedEntry {
-  const { type, uuid, parentUuid, ...fields } = checkDraft(draft, context.sessionId)
-  if (!isChainType(type)) {
-    throw invalid(
-      `${JSON.stringify(type)} is no line of a conversation; append user, assistant, system or attachment, and use record() for the rest`,
-    )
-  }
-  if (parentUuid !== undefined && parentUuid !== null && typeof parentUuid !== 'string')
-    throw new TypeError('parentUuid must be a string or null')
-  if (uuid !== undefined && (typeof uuid !== 'string' || uuid === ''))
-    throw new TypeError('uuid must be a string that is not empty')
-  const { timestamp } = fields
-  if (timestamp !== undefined && (typeof timestamp !== 'string' || Number.isNaN(Date.parse(timestamp))))
-    throw invalid('timestamp must be an ISO 8601 string')
-  if (fields['isSidechain'] === true)
-    throw invalid('A sidechain line belongs into the transcript of its subagent, not into the session')
-  const id = uuid ?? context.createId()
-  const { sessionId, cwd, version, gitBranch } = context
-  const rest = formatJson({
-    sessionId,
-    timestamp: timestamp ?? context.clock().toISOString(),
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(version === undefined ? {} : { version }),
-    ...(gitBranch === undefined ? {} : { gitBranch }),
-    userType: 'external',
-    isSidechain: false,
-    ...withoutUndefined(fields),
-  })
-  const head = `{"type":"${type}","uuid":${formatJson(id)},"parentUuid":`
-  return { uuid: id, parentUuid, line: (parent) => `${head}${formatJson(parent)},${rest.slice(1)}` }
-}
-
-/**
- * The line, without its newline, of a record outside the conversation. `sessionId` is added at its end where the
- * format has it: on every such line but those of the file history, which are keyed by message.
- *
- * @throws {TypeError} when the draft is not an object or its type not a string
- * @throws {LociError} ENTRY_INVALID when it is a line of the conversation or of another session
- */
-export function formatRecord(draft: unknown, sessionId: string): string {
-  const fields = checkDraft(draft, sessionId)
-  if (isChainType(fields.type)) throw invalid(`A ${fields.type} line is appended with append(), not record()`)
-  if (fields.type === '') throw invalid('The type of a record must not be empty')
-  const keyed = !fields.type.startsWith('file-history-')
-  const { type, ...rest } = fields
-  return formatJson({ type, ...withoutUndefined(rest), ...(keyed ? { sessionId } : {}) })
-}
+/** Beyond this a line is reported and skipped by who reads it; a JavaScript string cannot hold much more. */
+export const MAX_LINE_BYTES: number = 256 * 1024 * 1024
 
 /**
  * JSON on one line for every reader: U+2028 and U+2029, which some readers take for line ends, are escaped.
@@ -142,22 +71,4 @@ export function formatJson(value: unknown): string {
 /** An ENTRY_INVALID with that message. */
 export function invalid(message: string, details?: Record<string, unknown>): LociError {
   return new LociError('ENTRY_INVALID', message, { details })
-}
-
-function checkDraft(draft: unknown, sessionId: string): RecordDraft {
-  if (!isObject(draft)) throw new TypeError('A draft must be an object')
-  const { type } = draft
-  if (typeof type !== 'string') throw new TypeError('The type of a draft must be a string')
-  const owner = draft['sessionId']
-  if (owner !== undefined && owner !== sessionId) {
-    throw invalid(
-      `The line is of session ${JSON.stringify(owner)} and must not go into session ${sessionId}; leave sessionId out`,
-      { sessionId: owner },
-    )
-  }
-  return { ...draft, type }
-}
-
-function withoutUndefined(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

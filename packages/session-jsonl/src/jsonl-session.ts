@@ -6,10 +6,12 @@ import type { Analysis } from './analysis.ts'
 import { AppendLog } from './append-log.ts'
 import type { ModelMessage } from './content-block.ts'
 import { buildConversation } from './conversation.ts'
-import { formatJson, formatRecord, invalid, isEntry, prepareEntry } from './entry.ts'
-import type { Entry, EntryDraft, LineContext, RecordDraft } from './entry.ts'
+import { formatJson, invalid, isEntry } from './entry.ts'
+import type { Entry, EntryDraft, RecordDraft } from './entry.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
 import { previewOf, promptOf } from './prompt-text.ts'
+import { formatRecord, prepareEntry } from './prepare-entry.ts'
+import type { LineContext } from './prepare-entry.ts'
 import { openTranscript } from './read-transcript.ts'
 import { replacementsOf } from './replacements.ts'
 import type { Session, SessionOptions } from './session.ts'
@@ -29,6 +31,8 @@ export class JsonlSession implements Session {
   readonly #own = new Set<string>()
   /** The same, with those whose append failed: where taking one back failed too, it is no other program's line. */
   readonly #tried = new Set<string>()
+  /** Uuids of the records appended here. */
+  readonly #ownRecords = new Set<string>()
   #reading: OpenFile | undefined
   #analysis: Analysis
   #tip: string | null = null
@@ -79,9 +83,7 @@ export class JsonlSession implements Session {
       const log = this.#writable()
       const { uuid } = prepared
       const parent = prepared.parentUuid === undefined ? this.#tip : prepared.parentUuid
-      if (this.#own.has(uuid) || this.#analysis.tree.byUuid.has(uuid)) {
-        throw invalid(`There is an entry ${uuid} already; leave uuid out to get a new one`, { uuid })
-      }
+      this.#refuseTaken(uuid)
       if (parent !== null && !(await this.#isEntry(parent))) throw this.#entryNotFound(parent)
       const line = prepared.line(parent)
       const rewind = parent === this.#tip ? '' : `${await this.#tipLine(parent)}\n`
@@ -99,14 +101,16 @@ export class JsonlSession implements Session {
     const line = formatRecord(draft, this.id)
     if (draft.type === 'last-prompt' && draft['explicit'] === true)
       throw invalid('An explicit last-prompt record moves the tip; use moveTip()')
-    const names = draft['leafUuid']
+    const { leafUuid: names, uuid } = draft
     return this.#inOrder(async () => {
       const log = this.#writable()
+      if (typeof uuid === 'string') this.#refuseTaken(uuid)
       const elsewhere = typeof names === 'string' && names !== this.#tip
       const moves =
         draft.type === 'last-prompt' && this.#last !== null && (elsewhere || this.#tip !== this.#last)
       const stay = moves ? `${await this.#tipLine(this.#tip)}\n` : ''
       await log.append(`${line}\n${stay}`)
+      if (typeof uuid === 'string') this.#ownRecords.add(uuid)
     })
   }
 
@@ -202,6 +206,11 @@ export class JsonlSession implements Session {
     const { offset, line } = item
     const message = `Line ${line} was written by another program while this session was open here; both ends are in tips()`
     this.#foreign = { kind: 'foreign-writer', path: this.path, offset, line, message }
+  }
+
+  #refuseTaken(uuid: string): void {
+    if (this.#own.has(uuid) || this.#ownRecords.has(uuid) || this.#analysis.tree.byUuid.has(uuid))
+      throw invalid(`The uuid ${uuid} is taken in this session; leave it out to get a new one`, { uuid })
   }
 
   #writable(): AppendLog {

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import type { Damage } from '@loci/disk'
+import { MAX_LINE_BYTES } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
 import { parseLine, tooLong } from './parse-line.ts'
 import type { LinePart } from './parse-line.ts'
@@ -19,8 +20,6 @@ export interface TranscriptItem {
 
 const LF = 0x0a
 const NUL = 0x00
-/** Beyond this a line is reported and skipped; a JavaScript string cannot hold much more. */
-export const MAX_LINE_BYTES = 256 * 1024 * 1024
 
 /** A place in a transcript where a line begins. */
 export interface LineStart {

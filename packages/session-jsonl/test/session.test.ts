@@ -158,6 +158,12 @@ describe('the lines it writes', () => {
   })
 })
 
+function deep(levels: number): unknown {
+  let value: unknown = 1
+  for (let level = 0; level < levels; level += 1) value = { a: value }
+  return value
+}
+
 describe('what is refused', () => {
   const with2 = async (act: (session: Session) => Promise<void>): Promise<void> => {
     const made = await project(jsonl(...straight(2), user('side', 'm2', 'x', { isSidechain: true })))
@@ -179,7 +185,29 @@ describe('what is refused', () => {
     ['a line of another session', { type: 'user', sessionId: OTHER }],
     ['a uuid that is there', { type: 'user', uuid: 'm1' }],
     ['a timestamp that is none', { type: 'user', timestamp: 'now' }],
+    ['a timestamp that is a year', { type: 'user', timestamp: '1' }],
+    ['a timestamp without a zone', { type: 'user', timestamp: '2026-01-01T00:00:00' }],
     ['a subagent line', { type: 'user', isSidechain: true }],
+    ['a draft that makes itself something else', { type: 'user', toJSON: () => ({}) }],
+    ['a draft that makes itself nothing', { type: 'user', toJSON: () => undefined }],
+    [
+      'a draft that makes itself another entry',
+      { type: 'user', uuid: 'n', toJSON: () => ({ type: 'user', uuid: 'm1' }) },
+    ],
+    ['a draft deeper than JSON can be written', { type: 'user', x: deep(50_000) }],
+    ['a message that is text', { type: 'user', message: 'hi' }],
+    ['a message that is nothing', { type: 'user', message: null }],
+    ['a message of the other role', { type: 'user', message: { role: 'assistant', content: 'x' } }],
+    ['a message without content', { type: 'user', message: { role: 'user' } }],
+    ['a message whose content is one block', { type: 'user', message: { role: 'user', content: text('x') } }],
+    [
+      'a message with a bare text as block',
+      { type: 'assistant', message: { role: 'assistant', content: ['x'] } },
+    ],
+    [
+      'a message with a block without type',
+      { type: 'assistant', message: { role: 'assistant', content: [{}] } },
+    ],
   ])('append: %s is ENTRY_INVALID', async (_name, draft) => {
     await with2(async (session) => {
       await expect(append(session, draft)).rejects.toMatchObject({ code: 'ENTRY_INVALID' })
@@ -216,11 +244,37 @@ describe('what is refused', () => {
     ['a line of the conversation', { type: 'user' }],
     ['a line of another session', { type: 'tag', sessionId: OTHER }],
     ['a type that is empty', { type: '' }],
+    ['a uuid of an entry', { type: 'x', uuid: 'm1', parentUuid: null }],
+    ['a draft that makes itself something else', { type: 'x', toJSON: () => ({}) }],
     ['a record that moves the tip', { type: 'last-prompt', explicit: true, leafUuid: 'm1' }],
   ])('record: %s is ENTRY_INVALID', async (_name, draft) => {
     await with2(async (session) => {
       await expect(record(session, draft)).rejects.toMatchObject({ code: 'ENTRY_INVALID' })
     })
+  })
+  test('append: the uuid of a record that was appended here is ENTRY_INVALID', async () => {
+    const made = await project(jsonl(...straight(2)))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    await session.record({ type: 'x', uuid: 'r', parentUuid: null })
+    for (const again of [
+      append(session, { type: 'user', uuid: 'r' }),
+      record(session, { type: 'y', uuid: 'r' }),
+    ])
+      await expect(again).rejects.toMatchObject({ code: 'ENTRY_INVALID', details: { uuid: 'r' } })
+    expect(session.tip).toBe('m2')
+    expect(await session.damage()).toEqual([])
+    await session.close()
+    await made.remove()
+  })
+  test('a line with a message without text, or without a message, is taken', async () => {
+    const made = await project(jsonl(...straight(2)))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    await append(session, { type: 'assistant' })
+    await append(session, { type: 'user', message: undefined, timestamp: '2026-01-01T00:00:00+02:00' })
+    await append(session, { type: 'user', message: { role: 'user', content: [] } })
+    expect(await session.chain()).toHaveLength(5)
+    await session.close()
+    await made.remove()
   })
   test('record: no object is a TypeError', async () => {
     await with2(async (session) => {
