@@ -9,7 +9,7 @@ import type { FileChange, Side } from './describe-change.ts'
 import { contentAt, findPlace, findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import { inParallel } from './in-parallel.ts'
-import { isInside, pathOfKey, resolveTrackedPath } from './track-path.ts'
+import { isInside, ownFolder, pathOfKey, resolveTrackedPath } from './track-path.ts'
 
 /** A file and why it is named. */
 export interface NamedFile {
@@ -180,7 +180,9 @@ async function gatherFacts(view: HistoryView, index: number, key: string): Promi
     left: 'unknown',
   }
   if (problem !== undefined) return { ...facts, problem }
-  if (isInside(view.dir, path)) return { ...facts, problem: 'it belongs to the file history itself' }
+  if (isInside(ownFolder(view.dir, view.root), path)) {
+    return { ...facts, problem: 'it belongs to the file history itself, or to the config home around it' }
+  }
   // One file that cannot be read must not hide the others: it is named.
   try {
     const place = await findPlace(view, index, key)

@@ -3,6 +3,7 @@ import { BaseCopies } from './base-copies.ts'
 import type { BaseIndex } from './base-copies.ts'
 import { compareStatsAndContent } from './compare.ts'
 import { KeyedQueue } from './keyed-queue.ts'
+import { ownFolder } from './track-path.ts'
 import type { Tracker } from './tracker.ts'
 import { walkTree } from './walk-tree.ts'
 import type { WalkedFile } from './walk-tree.ts'
@@ -58,7 +59,7 @@ export class CommandTracker {
 
   async #prepare(): Promise<Base> {
     const { root, dir } = this.#options
-    const walked = await walkTree(root, [dir])
+    const walked = await walkTree(root, [ownFolder(dir, root)])
     const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, false)
     const base = { ...walked, copied }
     this.#running.add(base)
@@ -87,7 +88,7 @@ export class CommandTracker {
   /** What differs from `base` now. Covered changes are recorded for `messageId`; the others are named. Absolute paths. */
   async cover(base: Base, messageId: string): Promise<{ changed: string[]; untracked: string[] }> {
     const { dir, root, tracker } = this.#options
-    const now = await walkTree(root, [dir])
+    const now = await walkTree(root, [ownFolder(dir, root)])
     const changed: string[] = []
     const untracked = new Set<string>([...now.unreadable].filter((key) => !base.unreadable.has(key)))
     for (const key of new Set([...base.files.keys(), ...now.files.keys()])) {

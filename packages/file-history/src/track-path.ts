@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileErrno, files, LociError, orAbsent } from '@loci/disk'
 
 /** A file as the history names it. */
@@ -99,4 +99,16 @@ export function pathOfKey(root: string, key: string): { path: string; problem?: 
 /** Whether `path` is `folder` or lies below it. Both absolute and real. */
 export function isInside(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
+}
+
+/**
+ * What is never tracked, never walked and never written by a rewind: of a history in `<home>/file-history/<id>` all
+ * of the config home, where transcripts and settings change while the agent works, unless the root itself lies in
+ * it: then the histories only. Of any other, its own folder.
+ */
+export function ownFolder(dir: string, root: string): string {
+  const folder = dirname(dir)
+  if (basename(folder) !== 'file-history') return dir
+  const home = dirname(folder)
+  return isInside(home, root) ? folder : home
 }

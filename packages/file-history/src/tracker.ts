@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileErrno, isLociError, LociError } from '@loci/disk'
 import { kindOf, lookAt } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
@@ -10,7 +10,7 @@ import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
-import { isInside, resolveTrackedPath, statOf } from './track-path.ts'
+import { isInside, ownFolder, resolveTrackedPath, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 import { VersionedBackups } from './versioned-backups.ts'
 
@@ -247,12 +247,10 @@ export class Tracker {
   }
 
   #refuseOwn(path: string): void {
-    const { dir } = this.#options
-    const folder = basename(dirname(dir)) === 'file-history' ? dirname(dir) : dir
-    if (!isInside(folder, path)) return
-    throw new LociError('PATH_INVALID', `${JSON.stringify(path)} belongs to the file history itself`, {
-      details: { path },
-    })
+    const { dir, root } = this.#options
+    if (!isInside(ownFolder(dir, root), path)) return
+    const message = `${JSON.stringify(path)} belongs to the file history itself, or to the config home around it; edit it untracked`
+    throw new LociError('PATH_INVALID', message, { details: { path } })
   }
 
   #anchor(): Anchor {

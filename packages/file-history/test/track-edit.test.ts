@@ -177,7 +177,49 @@ test('the history never tracks its own files, nor those of other sessions beside
   for (const path of [`${home}/s1/edits.jsonl`, `${home}/s2/x@v1`, `${home}/s1/base/x`]) {
     expect(await failure(history.trackEdit(path, 'a')), path).toMatchObject({ code: 'PATH_INVALID' })
   }
-  expect(await history.trackEdit(`${work.root}/home/settings.json`, 'a')).toMatchObject({ version: 1 })
+  expect(await history.trackEdit(`${work.root}/home.txt`, 'a')).toMatchObject({ version: 1 })
+  await history.close()
+})
+
+test('a config home under the root is no part of it: not tracked, not covered, not rewound', async () => {
+  const files = ['projects/p/s.jsonl', 'settings.json', 'file-history/other/x'].map((name) => `.loci/${name}`)
+  for (const name of files) await work.write(name, 'old')
+  await work.write('.loci-notes.txt', 'old')
+  const history = await work.open({ dir: work.path('.loci/file-history/sid') })
+  await history.makeSnapshot('m1')
+  for (const name of files) {
+    expect(await failure(history.trackEdit(name, 'a'))).toMatchObject({ code: 'PATH_INVALID' })
+  }
+  const { changed, untracked } = await history.trackCommand('c1', async () => {
+    for (const name of [...files, '.loci-notes.txt']) await work.write(name, 'new')
+  })
+  expect([changed, untracked]).toEqual([[work.path('.loci-notes.txt')], []])
+  await history.close()
+  // A record of an older version that tracked it.
+  const ledger = work.path('.loci/file-history/sid/snapshots.jsonl')
+  const delta = {
+    type: 'file-history-delta',
+    messageId: 'a',
+    snapshotMessageId: 'm1',
+    trackingPath: '.loci/settings.json',
+    backup: { backupFileName: null, version: 1, backupTime: '' },
+    timestamp: '',
+  }
+  await fs.appendFile(ledger, `${JSON.stringify(delta)}\n`)
+  const again = await work.open({ dir: work.path('.loci/file-history/sid') })
+  expect(await again.rewind('m1', { onConflict: 'overwrite' })).toMatchObject({
+    deleted: [],
+    skipped: [{ path: work.path('.loci/settings.json'), reason: expect.stringMatching(/config home/) }],
+  })
+  await again.close()
+})
+
+test('a project inside the config home is tracked, the histories in it are not', async () => {
+  const history = await work.open({ dir: work.beside('file-history/sid') })
+  await history.trackEdit('a.txt', 'a')
+  expect(await failure(history.trackEdit(work.beside('file-history/other/x'), 'a'))).toMatchObject({
+    code: 'PATH_INVALID',
+  })
   await history.close()
 })
 
