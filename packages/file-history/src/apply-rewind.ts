@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { BACKUP_NAME, copyLive, removeScratch } from './backup.ts'
-import { isSameState, lookAt } from './compare.ts'
-import type { FileState } from './compare.ts'
+import { isSameState, lookAt, stampOf } from './compare.ts'
+import type { FileState, Look } from './compare.ts'
 import type { Anchor, Operation, OperationFile } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { byPath } from './plan-rewind.ts'
@@ -24,6 +24,8 @@ export type Outcome =
   | { kind: 'restored' | 'deleted' | 'unchanged' }
   /** `torn`: a write in place was cut short, and the bytes from before could not be put back. */
   | { kind: 'conflict' | 'skipped' | 'torn'; reason: string }
+
+const CHANGED_JUST_NOW: Outcome = { kind: 'conflict', reason: 'it was changed just now' }
 
 const CHUNK_BYTES = 1 << 20
 
@@ -181,22 +183,25 @@ export async function writeFile(
     const state = look.kind === 'file' ? look.state : null
     if (isSameState(state, wanted)) return { kind: 'unchanged' }
     if (!isSameState(state, expected) && !isHalfWritten) {
-      return { kind: 'conflict', reason: 'it was changed just now' }
+      return CHANGED_JUST_NOW
     }
-    if (wanted === null || source === null) {
+    if (wanted === null) {
+      if (!(await isAsSeen(path, look))) return CHANGED_JUST_NOW
       await orAbsent(files.unlink(path))
       return { kind: 'deleted' }
     }
+    if (source === null) return { kind: 'skipped', reason: 'nothing holds the bytes to be written' }
     const bytes = await lookAt(join(dir, source))
     if (bytes.kind !== 'file' || bytes.state.sha256 !== wanted.sha256) {
       return { kind: 'skipped', reason: 'its backup is missing or damaged' }
     }
     // Other names of the file have to keep pointing at it. Unless one of them is a backup: it must not be written to.
     if (look.kind === 'file' && look.links > 1 && !(await isInodeOfBackup(dir, look.inode))) {
+      if (!(await isAsSeen(path, look))) return CHANGED_JUST_NOW
       return await putInPlace(dir, file, side, look.inode)
     }
-    await putBeside(path, join(dir, source), wanted.mode)
-    return { kind: 'restored' }
+    const isPut = await putBeside(path, join(dir, source), wanted.mode, look)
+    return isPut ? { kind: 'restored' } : CHANGED_JUST_NOW
   } catch (error) {
     return { kind: 'skipped', reason: error instanceof Error ? error.message : String(error) }
   }
@@ -215,15 +220,27 @@ function sourceOf(file: OperationFile, side: 'before' | 'after'): string | null 
   return side === 'after' ? file.source : file.kept
 }
 
-/** Replaces the name in one step. */
-async function putBeside(path: string, source: string, mode: number): Promise<void> {
+/** Whether the name still has what was looked at: copying and hashing take time, in which somebody may save. */
+async function isAsSeen(path: string, seen: Look): Promise<boolean> {
+  const stats = await orAbsent(files.lstat(path))
+  if (stats === undefined) return seen.kind === 'absent'
+  return seen.kind === 'file' && stampOf(stats) === seen.stamp
+}
+
+/** Replaces the name in one step; `false`: it no longer has what was seen, and is left. */
+async function putBeside(path: string, source: string, mode: number, seen: Look): Promise<boolean> {
   await files.mkdir(dirname(path))
   const temporary = restoreName(path)
   await orAbsent(files.unlink(temporary))
   try {
     await files.copyFile(source, temporary, 'bytes')
     await files.chmod(temporary, mode)
+    if (!(await isAsSeen(path, seen))) {
+      await removeScratch(temporary)
+      return false
+    }
     await files.rename(temporary, path)
+    return true
   } catch (error) {
     await removeScratch(temporary)
     throw error

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { errorMessage, files, orAbsent } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
-import { kindOf, modeOf } from './compare.ts'
+import { kindOf, modeOf, stampOf } from './compare.ts'
 
 /** What a walk sees of a file without reading it. */
 export interface WalkedFile {
@@ -66,10 +66,6 @@ export async function walkTree(
     }
   }
   return { files: found, unreadable }
-}
-
-function stampOf(stats: FileStats): string {
-  return `${stats.dev}:${stats.ino}:${stats.mtimeNs}:${stats.ctimeNs}`
 }
 
 async function lookUnspellable(folder: string, key: string): Promise<WalkedFile> {

@@ -485,6 +485,36 @@ describe('every file that is not restored is named', () => {
     expect(await work.read('b.txt')).toBe('mine\n')
     expect(result.restored).toHaveLength(2)
   })
+
+  test('somebody saves it while its backup is copied', async () => {
+    setFaultHook((operation, path) => {
+      if (operation === 'copy' && path.startsWith(work.path('.loci-'))) {
+        setFaultHook(undefined)
+        execFileSync('sh', ['-c', 'printf mine > "$1"', 'sh', work.path('a.txt')])
+      }
+      return undefined
+    })
+    const result = await history.rewind('m1')
+    expect(result.conflicts).toEqual([{ path: work.path('a.txt'), reason: 'it was changed just now' }])
+    expect(await work.read('a.txt')).toBe('mine')
+    expect(Object.keys(await work.files()).filter((name) => name.includes('.tmp'))).toEqual([])
+  })
+
+  test('somebody saves it between the look at it and its deletion', async () => {
+    await edit(work, history, 'new.txt', 'new')
+    let isBegun = false
+    setFaultHook((operation, path) => {
+      if (operation === 'write' && path.endsWith('edits.jsonl')) isBegun = true
+      if (isBegun && operation === 'close' && path === work.path('new.txt')) {
+        setFaultHook(undefined)
+        execFileSync('sh', ['-c', 'printf mine > "$1"', 'sh', path])
+      }
+      return undefined
+    })
+    const result = await history.rewind('m1')
+    expect(result.conflicts).toEqual([{ path: work.path('new.txt'), reason: 'it was changed just now' }])
+    expect(await work.read('new.txt')).toBe('mine')
+  })
 })
 
 describe('hard-linked files', () => {
