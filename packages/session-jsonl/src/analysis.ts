@@ -2,6 +2,7 @@ import type { Damage } from '@loci/disk'
 import { composeChain } from './chain.ts'
 import { compactionDamage } from './compaction.ts'
 import type { Entry, RecordDraft } from './entry.ts'
+import { malformedParts } from './message-blocks.ts'
 import { findTip } from './tip.ts'
 import { indexTools, toolCallIds, toolResultIds } from './tool-index.ts'
 import type { ToolIndex } from './tool-index.ts'
@@ -36,6 +37,7 @@ export function analyse(
     ...tree.damage,
     ...compactionDamage(tree),
     ...strayResults(tree),
+    ...unreadableContent(tree),
     ...(sessionId === undefined ? [] : foreignLines(items, path, sessionId)),
   ]
   return {
@@ -84,6 +86,18 @@ function strayResults(tree: EntryTree): Damage[] {
     const { offset, line } = source
     const message = `Line ${line} brings the result of ${stray.join(', ')}, which nothing calls; it is left out of what is sent`
     return [{ kind: 'stray-result', path: tree.path, offset, line, message }]
+  })
+}
+
+/** Messages of which something is left out of what is sent, since it is malformed. */
+function unreadableContent(tree: EntryTree): Damage[] {
+  return tree.nodes.flatMap(({ entry, main, source }) => {
+    const parts = main ? malformedParts(entry) : 0
+    if (parts === 0) return []
+    const { offset, line } = source
+    const what = parts === 1 ? 'a part' : `${parts} parts`
+    const message = `The message of line ${line} has ${what} that cannot be sent as it is; it is left out of what is sent`
+    return [{ kind: 'unreadable-content', path: tree.path, offset, line, message }]
   })
 }
 

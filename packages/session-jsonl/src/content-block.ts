@@ -1,4 +1,5 @@
 import { isObject } from './entry.ts'
+import { isShallow } from './json-depth.ts'
 
 /** Text that a person, a tool or the model wrote. */
 export interface TextBlock {
@@ -59,30 +60,61 @@ export type ContentBlock =
 /** A message as the Messages API takes it: assignable to its `MessageParam`. */
 export type ModelMessage = { role: 'user' | 'assistant'; content: string | ContentBlock[] }
 
+/** Where a block stands: in a message of that role, or in the result of a tool. */
+export type BlockPlace = 'user' | 'assistant' | 'tool_result'
+
 /**
- * Whether a block can stand in a message of `role`: it has what its kind needs. A kind that is not known here is
- * taken to be right, since it came from the API.
+ * Whether a block can stand in its place: it has what its kind needs, and is not so deep that it cannot be sent. A kind
+ * that is not known here is taken to be right, since it came from the API. Of the content of a result see
+ * {@link hasMalformedContent}.
  */
-export function isContentBlock(value: unknown, role: 'user' | 'assistant'): value is ContentBlock {
-  if (!isObject(value)) return false
+export function isContentBlock(value: unknown, place: BlockPlace): value is ContentBlock {
+  if (!isObject(value) || !isShallow(value)) return false
   switch (value['type']) {
     case 'text':
-      return hasText(value['text'])
+      return typeof value['text'] === 'string'
     case 'thinking':
       return (
-        role === 'assistant' &&
+        place === 'assistant' &&
         typeof value['thinking'] === 'string' &&
         typeof value['signature'] === 'string'
       )
     case 'redacted_thinking':
-      return role === 'assistant' && typeof value['data'] === 'string'
+      return place === 'assistant' && typeof value['data'] === 'string'
     case 'tool_use':
-      return role === 'assistant' && typeof value['id'] === 'string' && typeof value['name'] === 'string'
+      return place === 'assistant' && isName(value['id']) && isName(value['name'])
     case 'tool_result':
-      return role === 'user' && typeof value['tool_use_id'] === 'string'
+      return place === 'user' && isName(value['tool_use_id'])
+    case 'image':
+    case 'document':
+      return place !== 'assistant' && isSource(value['source'])
     default:
       return typeof value['type'] === 'string'
   }
+}
+
+/** Whether a result holds something that cannot be sent, besides what can. */
+export function hasMalformedContent(result: Record<string, unknown>): boolean {
+  const { content } = result
+  if (content === undefined || typeof content === 'string') return false
+  return !Array.isArray(content) || !content.every((part) => isPart(part, 'tool_result'))
+}
+
+/** Whether an item of a list of blocks is one, or a text that stands for one. */
+export function isPart(item: unknown, place: BlockPlace): boolean {
+  return typeof item === 'string' || isContentBlock(item, place)
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function isSource(source: unknown): boolean {
+  if (!isObject(source)) return false
+  const { type, data, media_type: mediaType, url } = source
+  if (type === 'base64') return typeof data === 'string' && typeof mediaType === 'string'
+  if (type === 'text') return typeof data === 'string'
+  return type === 'url' ? typeof url === 'string' : typeof type === 'string'
 }
 
 /** Whether `value` is a text that the API takes: it refuses empty ones and such of blanks alone. */

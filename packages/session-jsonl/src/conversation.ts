@@ -1,9 +1,10 @@
-import { hasText, isContentBlock } from './content-block.ts'
-import type { ContentBlock, ModelMessage, ToolResultBlock, ToolUseBlock } from './content-block.ts'
+import { hasText } from './content-block.ts'
+import type { ContentBlock, ModelMessage, ToolResultBlock } from './content-block.ts'
 import { isObject } from './entry.ts'
 import type { Entry } from './entry.ts'
+import { blocksOf, withValidContent } from './message-blocks.ts'
 import { messageId } from './tool-index.ts'
-import { wellFormed, wellFormedCopy } from './well-formed.ts'
+import { wellFormed } from './well-formed.ts'
 
 /** How a conversation is made into messages. */
 export interface ConversationRules {
@@ -39,6 +40,7 @@ interface AssistantTurn {
  *   one role are merged.
  * - A call without a result gets one that says "Interrupted."; a result without a call, a second result and a repeated
  *   call are left out. A result that comes late moves to its place.
+ * - What is no block, or lacks what its kind needs, is left out: see {@link malformedParts}.
  * - Texts of blanks alone, and thinking that nothing follows in its message, which the API refuses, are left out. All
  *   other thinking stays in its place.
  * - `system` lines are not sent. An attachment that is rendered goes into the user message that follows it, after its
@@ -174,36 +176,6 @@ function resultsOf(turn: AssistantTurn): ToolResultBlock[] {
 function withoutTrailingThinking(blocks: readonly ContentBlock[]): ContentBlock[] {
   const last = blocks.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
   return blocks.slice(0, last + 1)
-}
-
-function blocksOf(entry: Entry, role: 'user' | 'assistant'): ContentBlock[] {
-  const content: unknown = isObject(entry.message) ? entry.message['content'] : undefined
-  const items: unknown[] = Array.isArray(content) ? content : [content]
-  return items.flatMap((item): ContentBlock[] => {
-    const block: unknown =
-      typeof item === 'string' ? { type: 'text', text: wellFormed(item) } : wellFormedCopy(item)
-    if (!isContentBlock(block, role)) return []
-    if (block.type === 'tool_use') return [withObjectInput(block)]
-    return [block.type === 'tool_result' ? withValidContent(block) : block]
-  })
-}
-
-/** A call that was cut off in the middle may hold its input as text; the API wants an object. */
-function withObjectInput(block: ToolUseBlock): ToolUseBlock {
-  return isObject(block.input) ? block : { ...block, input: {} }
-}
-
-/** The API refuses empty texts inside a result too, and a failed result that says nothing. */
-function withValidContent(block: ToolResultBlock): ToolResultBlock {
-  const { content } = block
-  const kept = Array.isArray(content)
-    ? content.filter((part) => part.type !== 'text' || hasText(part.text))
-    : content
-  const silent = kept === undefined || kept === '' || (Array.isArray(kept) && kept.length === 0)
-  if (silent && block.is_error === true) return { ...block, content: 'Failed without a message.' }
-  return Array.isArray(kept) && Array.isArray(content) && kept.length < content.length
-    ? { ...block, content: kept }
-    : block
 }
 
 function withReplacement(block: ToolResultBlock, replacements: ReadonlyMap<string, string>): ToolResultBlock {

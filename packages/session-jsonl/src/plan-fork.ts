@@ -3,6 +3,7 @@ import type { Analysis } from './analysis.ts'
 import { endOfChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
 import type { RecordDraft } from './entry.ts'
+import { isShallow } from './json-depth.ts'
 import { replacementItems } from './replacements.ts'
 import { toolCallIds } from './tool-index.ts'
 import type { TranscriptItem } from './transcript.ts'
@@ -122,7 +123,8 @@ function isMerged(record: RecordDraft): boolean {
 function replacementLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, wish: ForkWish): ForkLine[] {
   const calls = new Set([...kept].flatMap(({ entry }) => toolCallIds(entry)))
   const found = analysis.tree.records.filter(({ record }) => isMerged(record))
-  const all = found.flatMap(({ record }) => replacementItems(record))
+  // What nests deeper than JSON can be written replaces nothing.
+  const all = found.flatMap(({ record }) => replacementItems(record)).filter((item) => isShallow(item))
   const needed = all.filter(({ toolUseId }) => typeof toolUseId !== 'string' || calls.has(toolUseId))
   const [only] = found
   if (needed.length === 0 || only === undefined) return []

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
 import type { Damage } from '@loci/disk'
 import { cutRings } from './cut-rings.ts'
 import { isChainType, isEntry } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
+import { isSameJson, shallowCopy } from './json-depth.ts'
 import type { TranscriptItem } from './transcript.ts'
 
 /** An entry with its place in the tree. */
@@ -96,7 +96,7 @@ class TreeBuilder {
     const sameKind =
       copy.type === first.entry.type && (copy.isSidechain === true) === (first.entry.isSidechain === true)
     const linked: Entry = { ...copy, parentUuid: first.entry.parentUuid }
-    const same = sameKind && isDeepStrictEqual(linked, { ...first.entry })
+    const same = sameKind && isSameJson(linked, first.entry)
     const said = same
       ? 'is the same'
       : sameKind
@@ -260,7 +260,7 @@ function isLinked(record: RecordDraft): record is Entry {
 function namelessUuid(record: RecordDraft, parentUuid: string | null): string {
   const { sessionId: _, ...rest } = record
   const hex = createHash('sha256')
-    .update(JSON.stringify([parentUuid, rest]))
+    .update(JSON.stringify([parentUuid, shallowCopy(rest)]))
     .digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

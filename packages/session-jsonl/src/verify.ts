@@ -10,7 +10,7 @@ import type { TranscriptItem } from './transcript.ts'
  * Everything that is wrong with a session's transcript, in file order; empty if nothing is. Reads the whole file and
  * writes nothing. Kinds: `torn-line` `zero-run` `glued-lines` `invalid-utf8` `not-an-object` `no-type` `line-too-long`
  * (bytes that cannot be read as they should); `missing-parent` `cycle` `duplicate-entry` `conflicting-entry`
- * `missing-uuid` `foreign-session` `stray-result` `unfinished-compaction` `missing-kept` (lines that do not fit);
+ * `missing-uuid` `foreign-session` `stray-result` `unreadable-content` `unfinished-compaction` `missing-kept` (lines that do not fit);
  * `archive-mark` (its archived.json).
  *
  * @throws {LociError} SESSION_NOT_FOUND, DISK_IO

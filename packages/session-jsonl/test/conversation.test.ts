@@ -183,6 +183,117 @@ describe('the messages of a chain', () => {
   })
 })
 
+describe('content of any kind', () => {
+  const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`
+  const withDeep = (line: Line): string => JSON.stringify(line).replace('"DEEP"', deep)
+  const ok = (content: unknown): unknown[] => [
+    ['user', 'hi'],
+    ['assistant', [call('t')]],
+    ['user', [{ type: 'tool_result', tool_use_id: 't', ...(content === undefined ? {} : { content }) }]],
+  ]
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'x' } }
+  const results: [content: unknown, sent: unknown, flawed: boolean][] = [
+    [[null], [], true],
+    [['text'], [text('text')], false],
+    [5, undefined, true],
+    [{}, undefined, true],
+    [null, undefined, true],
+    [[[1]], [], true],
+    [[{ type: 'text' }, text('x')], [text('x')], true],
+    [[{ type: 'image' }], [], true],
+    [[{ type: 'image', source: { type: 'base64' } }], [], true],
+    [[image], [image], false],
+    [[{ type: 'tool_result', tool_use_id: 'x' }], [], true],
+    [[{ type: 'tool_reference', tool_name: 'x' }], [{ type: 'tool_reference', tool_name: 'x' }], false],
+    [[{ type: 'future', x: 'DEEP' }], [], true],
+  ]
+  test.each(results)('a result with %j', async (content, expected, flawed) => {
+    const lines = [
+      u('m1', null, 'hi'),
+      a('m2', 'm1', [call('t')]),
+      u('m3', 'm2', [{ type: 'tool_result', tool_use_id: 't', content }]),
+    ]
+    await reading(jsonl(...lines.map(withDeep)), async (session) => {
+      const messages = await session.conversation()
+      expect(messages.map(({ role, content: said }) => [role, said])).toEqual(ok(expected))
+      const damage = await session.damage()
+      const kinds = damage.filter(({ kind }) => kind === 'unreadable-content')
+      expect(kinds.map(({ line }) => line)).toEqual(flawed ? [3] : [])
+    })
+  })
+
+  const blocks: [block: unknown, role: 'user' | 'assistant'][] = [
+    [null, 'user'],
+    [{}, 'user'],
+    [{ type: 'text', text: 5 }, 'user'],
+    [{ type: 'image' }, 'user'],
+    [image, 'assistant'],
+    [{ type: 'document', source: null }, 'user'],
+    [{ type: 'tool_use', id: '', name: 'x', input: {} }, 'assistant'],
+    [{ type: 'tool_use', id: 't', name: 'x', input: 'DEEP' }, 'assistant'],
+    [[[]], 'user'],
+  ]
+  test.each(blocks)('a block %j of the %s is left out, and said', async (block, role) => {
+    const lines = [
+      u('m1', null, role === 'user' ? [text('hi'), block] : 'hi'),
+      a('m2', 'm1', role === 'assistant' ? [block, text('ho')] : 'ho'),
+    ]
+    await reading(jsonl(...lines.map(withDeep)), async (session) => {
+      const said = (await session.conversation()).map(({ content }) => JSON.stringify(content))
+      expect(said).toEqual([
+        role === 'user' ? JSON.stringify([text('hi')]) : '"hi"',
+        JSON.stringify([text('ho')]),
+      ])
+      expect(await session.damage()).toMatchObject([
+        { kind: 'unreadable-content', line: role === 'user' ? 1 : 2 },
+      ])
+    })
+  })
+
+  test.each([
+    ['a text', 'x'],
+    ['nothing', null],
+    ['without content', {}],
+    ['content of a number', { content: 5 }],
+  ])('a message that is %s is left out, and said', async (_name, message) => {
+    const line = { ...u('m1', null, 'x'), message }
+    await reading(jsonl(line, u('m2', 'm1', 'hi')), async (session) => {
+      expect(await session.conversation()).toEqual([{ role: 'user', content: 'hi' }])
+      expect(await session.damage()).toMatchObject([{ kind: 'unreadable-content', line: 1 }])
+    })
+  })
+
+  test('lines that nest deep elsewhere open, also twice or without uuid', async () => {
+    const m2 = { ...a('m2', 'm1', 'ho'), toolUseResult: 'DEEP' }
+    const lines = [u('m1', null, 'hi'), m2, m2, { ...m2, x: 1 }, { ...m2, uuid: undefined }].map(withDeep)
+    await reading(jsonl(...lines), async (session) => {
+      expect(await session.conversation()).toHaveLength(2)
+      expect((await session.damage()).map(({ kind }) => kind)).toEqual([
+        'duplicate-entry',
+        'conflicting-entry',
+        'missing-uuid',
+      ])
+    })
+  })
+
+  test('what runs at the API passes with its results, untouched', async () => {
+    const server = [
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'x' } },
+      {
+        type: 'web_search_tool_result',
+        tool_use_id: 'srvtoolu_1',
+        content: [{ type: 'web_search_result', url: 'u' }],
+      },
+      { type: 'mcp_tool_result', tool_use_id: 'm', is_error: false, content: [text('')] },
+      text('found'),
+    ]
+    await reading(jsonl(u('m1', null, 'hi'), a('m2', 'm1', server)), async (session) => {
+      expect((await session.conversation())[1]?.content).toEqual(server)
+      expect(await session.damage()).toEqual([])
+    })
+  })
+})
+
 describe('S23: calls and results', () => {
   const calls = (parent: string): Line[] => [
     a('a1', parent, [call('t1')], 'x'),
