@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
-import { files, isLociError, LociError, orAbsent, writeFileAtomic } from '@loci/disk'
+import { files, isLociError, LociError, writeFileAtomic } from '@loci/disk'
+import { readRegular } from './read-regular.ts'
 
 /** A file as it is and as it shall be; `undefined`: not there. */
 export interface FileChange {
@@ -57,8 +58,8 @@ async function apply({ path, before, after }: FileChange): Promise<void> {
 
 /** A step that failed may have been done all the same (its last flush failed), so each looks at what is there. */
 async function takeBack({ path, before, after }: FileChange): Promise<void> {
-  const now = await orAbsent(files.readFile(path))
-  if (!same(now, after)) return
+  const now = await readRegular(path)
+  if (!same(now?.bytes, after)) return
   if (before === undefined) await files.unlink(path)
   else await writeFileAtomic(path, before, { durable: true })
 }

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
-import { files, fileErrno, LociError, orAbsent, resolveInside } from '@loci/disk'
+import { files, orAbsent, resolveInside } from '@loci/disk'
 import type { Damage } from '@loci/disk'
 import { checkTopicFile, INDEX_FILE, isTopicFile } from './file-name.ts'
 import type { StoredTopic } from './memory.ts'
+import { readRegular } from './read-regular.ts'
 
 /** A memory folder and who works in it. */
 export interface Folder {
@@ -23,15 +24,19 @@ export interface FolderScan {
 /** How many files are read at once: more gain nothing and could use up the file descriptors. */
 const READS_AT_ONCE = 32
 
-/** The bytes of the index; `undefined` if there is none. */
-export function readIndex(dir: string): Promise<Buffer | undefined> {
-  return orAbsent(files.readFile(join(dir, INDEX_FILE)))
+/**
+ * The bytes of the index; `undefined` if there is none.
+ *
+ * @throws {LociError} PATH_LINK, MEMORY_INVALID when it is no regular file; DISK_IO
+ */
+export async function readIndex(dir: string): Promise<Buffer | undefined> {
+  return (await readRegular(join(dir, INDEX_FILE)))?.bytes
 }
 
 /**
  * The topic file `file`; `undefined` if it is not there.
  *
- * @throws {LociError} MEMORY_INVALID, PATH_LINK, DISK_IO
+ * @throws {LociError} MEMORY_INVALID when the name or what has it cannot be a topic file; PATH_LINK, DISK_IO
  */
 export async function readTopic(dir: string, file: string): Promise<StoredTopic | undefined> {
   checkTopicFile(file)
@@ -41,15 +46,8 @@ export async function readTopic(dir: string, file: string): Promise<StoredTopic 
 
 /** {@link readTopic} of a file whose contained path is known. */
 export async function readTopicAt(file: string, path: string): Promise<StoredTopic | undefined> {
-  const stats = await orAbsent(files.lstat(path))
-  if (stats === undefined) return undefined
-  if (!stats.isFile()) {
-    throw new LociError('MEMORY_INVALID', `${JSON.stringify(path)} is not a file; give another name`, {
-      details: { file },
-    })
-  }
-  const bytes = await orAbsent(files.readFile(path))
-  return bytes && { file, path, bytes, modifiedAtMs: Number(stats.mtimeMs) }
+  const read = await readRegular(path)
+  return read && { file, path, ...read }
 }
 
 /**
@@ -92,11 +90,10 @@ async function findTopics(dir: string, below: string, damage: Damage[]): Promise
 async function readListed(dir: string, file: string, damage: Damage[]): Promise<StoredTopic | undefined> {
   const path = join(dir, file)
   try {
-    const stats = await files.lstat(path)
-    return { file, path, bytes: await files.readFile(path), modifiedAtMs: Number(stats.mtimeMs) }
+    // It may have been removed since the directory was read.
+    return await readTopicAt(file, path)
   } catch (error) {
-    // Removed since the directory was read.
-    if (fileErrno(error) !== 'ENOENT') damage.push({ kind: 'unreadable', path, message: messageOf(error) })
+    damage.push({ kind: 'unreadable', path, message: messageOf(error) })
     return undefined
   }
 }

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { fileErrno, files, orAbsent } from '@loci/disk'
+import { fileErrno, files, isLociError, orAbsent } from '@loci/disk'
+import { readRegular } from './read-regular.ts'
 
 /**
  * The directory that keys a project's memory: the root of the main repository that `cwd` lies in, so that
@@ -35,7 +36,9 @@ async function rootAt(directory: string): Promise<string | undefined> {
 async function gitDirOf(dotGit: string): Promise<string | undefined> {
   const stats = await lookAt(files.stat(dotGit))
   if (stats === undefined) return undefined
-  const target = stats.isFile() ? /^gitdir: (.+?)[\r\n]*$/.exec(await readText(dotGit))?.[1] : dotGit
+  const target = stats.isDirectory()
+    ? dotGit
+    : /^gitdir: (.+?)[\r\n]*$/.exec((await readText(dotGit)) ?? '')?.[1]
   if (target === undefined) return undefined
   const real = await lookAt(files.realpath(resolve(dirname(dotGit), target)))
   return real !== undefined && (await lookAt(files.stat(join(real, 'HEAD')))) !== undefined ? real : undefined
@@ -43,13 +46,13 @@ async function gitDirOf(dotGit: string): Promise<string | undefined> {
 
 /** The Git directory shared by all worktrees, if `git` belongs to a linked one that it knows by `dotGit`. */
 async function commonDirOf(git: string, dotGit: string): Promise<string | undefined> {
-  const pointer = await lookAt(files.readFile(join(git, 'commondir')))
+  const pointer = await readText(join(git, 'commondir'))
   if (pointer === undefined) return undefined
-  const known = await lookAt(files.readFile(join(git, 'gitdir')))
+  const known = await readText(join(git, 'gitdir'))
   if (known === undefined) return undefined
-  const worktree = await lookAt(files.realpath(resolve(git, known.toString('utf8').trim())))
+  const worktree = await lookAt(files.realpath(resolve(git, known.trim())))
   if (worktree !== (await files.realpath(dotGit))) return undefined
-  const common = await lookAt(files.realpath(resolve(git, pointer.toString('utf8').trim())))
+  const common = await lookAt(files.realpath(resolve(git, pointer.trim())))
   return common !== undefined && (await isGitDir(common)) ? common : undefined
 }
 
@@ -57,9 +60,9 @@ async function commonDirOf(git: string, dotGit: string): Promise<string | undefi
 async function mainRoot(git: string): Promise<string> {
   const parent = dirname(git)
   if ((await gitDirOf(join(parent, '.git'))) === git) return parent
-  const config = await lookAt(files.readFile(join(git, 'config')))
+  const config = await readText(join(git, 'config'))
   // A submodule's Git directory names its working tree here.
-  const worktree = /^[ \t]*worktree[ \t]*=[ \t]*"?(.+?)"?[ \t\r]*$/m.exec(config?.toString('utf8') ?? '')?.[1]
+  const worktree = /^[ \t]*worktree[ \t]*=[ \t]*"?(.+?)"?[ \t\r]*$/m.exec(config ?? '')?.[1]
   if (worktree === undefined || basename(git) === '.git') return git
   const root = await lookAt(files.realpath(resolve(git, worktree)))
   return root !== undefined && (await gitDirOf(join(root, '.git'))) === git ? root : git
@@ -72,8 +75,16 @@ async function isGitDir(directory: string): Promise<boolean> {
   return true
 }
 
-async function readText(path: string): Promise<string> {
-  return (await files.readFile(path)).toString('utf8')
+/** The text of a file of Git's, links followed as Git does; `undefined` if it is not there or no regular file. */
+async function readText(path: string): Promise<string | undefined> {
+  const real = await lookAt(files.realpath(path))
+  if (real === undefined) return undefined
+  try {
+    return (await readRegular(real))?.bytes.toString('utf8')
+  } catch (error) {
+    if (isLociError(error, 'MEMORY_INVALID')) return undefined
+    throw error
+  }
 }
 
 /** What is looked for, or `undefined` if it is not there; a path through a file or a loop leads nowhere. */

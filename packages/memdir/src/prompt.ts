@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { files, isAbsent, orAbsent } from '@loci/disk'
 import type { MemoryDirs } from './dirs.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { messageOf } from './folder.ts'
 import { memoryGuidance } from './guidance.ts'
 import { decode } from './index-file.ts'
+import { readRegular } from './read-regular.ts'
 import { truncateEntrypointContent } from './truncate.ts'
 
 /** The part of an index that was passed on. */
@@ -33,7 +33,8 @@ export interface MemoryPrompt {
  * and options give the same bytes, whatever date, clock, file times or directory order. With `enabled: false`
  * it resolves to `null`, having looked at nothing.
  *
- * A file that is there and cannot be read becomes a line that says so; it is never passed off as empty.
+ * A file that is there and cannot be read, or is no regular file (a link, a directory, a FIFO), becomes a line that
+ * says so; it is never passed off as empty.
  *
  * @param options.enabled what `isAutoMemoryEnabled` says
  * @param options.mode `'daily-log'`: new memories go to the log of the day instead of topic files
@@ -71,9 +72,10 @@ async function loadPart(source: {
   const heading = `${what} (${file}):`
   let raw: string
   try {
-    raw = decode(await readRegular(file))
+    const read = await readRegular(file)
+    if (read === undefined) return {}
+    raw = decode(read.bytes)
   } catch (error) {
-    if (isAbsent(error)) return {}
     return {
       text: `${heading}\n\n> It is there but could not be read, so what it holds is unknown. ${messageOf(error)}`,
     }
@@ -89,12 +91,4 @@ async function loadPart(source: {
       truncated: lineTruncated || byteTruncated,
     },
   }
-}
-
-/** Looks first, since opening a FIFO would wait for ever, and a link to nowhere is not nothing. */
-async function readRegular(file: string): Promise<Buffer> {
-  const stats = (await orAbsent(files.stat(file))) ?? (await files.lstat(file))
-  if (!stats.isFile() && !stats.isDirectory())
-    throw new Error(`${JSON.stringify(file)} is not a regular file`)
-  return files.readFile(file)
 }

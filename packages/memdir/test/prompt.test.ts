@@ -95,7 +95,7 @@ test('each index is cut for itself, with its warning; loaded counts what is pass
 describe('M03: only what is empty reads as empty', () => {
   test.each([
     ['a directory', { [`${PROJECT}/x`]: '' }, /is a directory/],
-    ['a dangling link', { [PROJECT]: { link: '/nowhere/at/all' } }, /not a regular file/],
+    ['a dangling link', { [PROJECT]: { link: '/nowhere/at/all' } }, /is a symbolic link/],
   ] as const)('%s in its place', async (_, files, message) => {
     const { dirs } = await place(files)
     const { context, loaded } = await load(dirs)

@@ -113,7 +113,7 @@ test('an index that cannot be read is reported, the topics still looked at', asy
     ['index-unreadable', undefined],
     ['no-front-matter', 1],
   ])
-  await expect(memdir.repair()).rejects.toMatchObject({ code: 'DISK_IO' })
+  await expect(memdir.repair()).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
 })
 
 test('a line for something that is there and no topic is not dead', async () => {

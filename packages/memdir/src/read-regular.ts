@@ -1,0 +1,45 @@
+import { files, LociError, OPEN_REGULAR, orAbsent } from '@loci/disk'
+import type { FileStats } from '@loci/disk'
+
+/** A regular file as it was read. */
+export interface RegularFile {
+  bytes: Buffer
+  modifiedAtMs: number
+}
+
+/**
+ * The bytes of a regular file; `undefined` if nothing has that name. The one way in which this package reads
+ * files: it looks before it opens and never waits, whatever has been put in the place of the file.
+ *
+ * @throws {LociError} PATH_LINK when it is a link, a dangling one too; MEMORY_INVALID when it is a directory, FIFO,
+ * socket or device; DISK_IO
+ */
+export async function readRegular(path: string): Promise<RegularFile | undefined> {
+  const seen = await orAbsent(files.lstat(path))
+  if (seen === undefined) return undefined
+  // Opening a device can do things, so the look comes first; what is opened may be another, so it is looked at too.
+  checkRegular(path, seen)
+  const file = await orAbsent(files.open(path, OPEN_REGULAR))
+  if (file === undefined) return undefined
+  try {
+    const stats = await file.stat()
+    checkRegular(path, stats)
+    const bytes = Buffer.alloc(Number(stats.size))
+    const length = await file.readFull(bytes, 0)
+    return { bytes: bytes.subarray(0, length), modifiedAtMs: Number(stats.mtimeMs) }
+  } finally {
+    await file.close()
+  }
+}
+
+/** @throws {LociError} PATH_LINK, MEMORY_INVALID */
+function checkRegular(path: string, stats: FileStats): void {
+  if (stats.isFile()) return
+  const details = { path }
+  if (stats.isSymbolicLink()) {
+    const message = `${JSON.stringify(path)} is a symbolic link; put the file itself in its place`
+    throw new LociError('PATH_LINK', message, { details })
+  }
+  const what = stats.isDirectory() ? 'a directory' : 'not a regular file'
+  throw new LociError('MEMORY_INVALID', `${JSON.stringify(path)} is ${what}; move it away`, { details })
+}
