@@ -1,6 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { cloneFile, fileErrno, files, LociError, orAbsent } from '@loci/disk'
+import {
+  cloneFile,
+  fileErrno,
+  files,
+  isAbsent,
+  isLociError,
+  LociError,
+  OPEN_REGULAR,
+  orAbsent,
+} from '@loci/disk'
 import { compareStatsAndContent, isSameState, kindOf, lookAt, modeOf } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { Backup } from './snapshot.ts'
@@ -112,8 +121,16 @@ export async function copyLive(path: string, staged: string): Promise<FileState 
 }
 
 async function copyTo(path: string, staged: string): Promise<true> {
-  await files.copyFile(path, staged, 'bytes')
-  return true
+  try {
+    await files.copyFile(path, staged, 'bytes')
+    return true
+  } catch (error) {
+    // One error for two files: where the live one cannot be opened, it is to blame.
+    if (!isAbsent(error) && !isLociError(error, 'DISK_FULL')) {
+      await (await files.open(path, OPEN_REGULAR)).close()
+    }
+    throw error
+  }
 }
 
 async function isStill(path: string, state: FileState): Promise<boolean> {

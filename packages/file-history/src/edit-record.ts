@@ -46,6 +46,15 @@ export type EditRecord =
       snapshot: Anchor
       timestamp: string
     }
+  /** A snapshot repeats the last state of a file that could not be read then. */
+  | {
+      type: 'unseen'
+      messageId: string
+      trackingPath: string
+      reason: string
+      snapshot: Anchor
+      timestamp: string
+    }
   | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
   | Operation
   /** The file stands as the operation wants it (`after`), or as it was (`before`). */
@@ -61,6 +70,7 @@ export function parseEditRecord(value: Fields): EditRecord | undefined {
       return parseBackupNote(value)
     case 'track':
     case 'edit':
+    case 'unseen':
       return parseEvent(value)
     case 'evicted':
       return parseEvicted(value)
@@ -102,6 +112,7 @@ function parseEvent(value: Fields): EditRecord | undefined {
   }
   const event = { messageId, trackingPath, snapshot, timestamp: timeOf(value) }
   if (type === 'track') return { type, ...event }
+  if (type === 'unseen') return { type, ...event, reason: String(value['reason']) }
   const state = parseState(value['state'])
   return state === undefined ? undefined : { type: 'edit', ...event, state }
 }

@@ -36,6 +36,7 @@ export class EditLog {
   readonly #names = new Map<string, string>()
   readonly #events = new Map<string, LastEvent>()
   readonly #evicted = new Set<string>()
+  readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
   #operationsSeen = 0
   #sequence = 0
@@ -106,6 +107,9 @@ export class EditLog {
         return this.#see(record.trackingPath, 'unknown', record.snapshot)
       case 'edit':
         return this.#see(record.trackingPath, record.state, record.snapshot)
+      case 'unseen':
+        this.#unseen.push(record)
+        return
       case 'evicted':
         for (const snapshot of record.snapshots) this.#evicted.add(identityOf(snapshot))
         return
@@ -166,6 +170,11 @@ export class EditLog {
 
   get evicted(): ReadonlySet<string> {
     return this.#evicted
+  }
+
+  /** Files that snapshots hold as they were before, because they could not be read. */
+  get unseen(): readonly Extract<EditRecord, { type: 'unseen' }>[] {
+    return this.#unseen
   }
 
   /** Number of the last event; see {@link eventsSince}. */

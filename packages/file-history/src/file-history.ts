@@ -31,7 +31,10 @@ export interface FileHistoryOptions {
    * Also the limit of the copy that `trackCommand` makes of the tree, by default 512 MiB.
    */
   maxBytes?: number
-  /** Larger files are refused by `trackEdit` and not covered by `trackCommand`. Default: no limit. */
+  /**
+   * Larger files are refused by `trackEdit` and not covered by `trackCommand`; a tracked file that grows over it
+   * keeps its last state in snapshots. Default: no limit.
+   */
   maxFileBytes?: number
   /** Files of the tree that `trackCommand` copies. Default 20,000. */
   maxFiles?: number
@@ -58,7 +61,8 @@ export interface FileHistory {
   recordEdit(path: string, messageId: string): Promise<void>
   /**
    * Records the state of every tracked file, as it is at the call. Ids may repeat: the last snapshot of an id counts.
-   * A tracked file in whose place something else stands now (a link, a directory) keeps its last state.
+   * A tracked file in whose place something else stands now (a link, a directory) keeps its last state. So does one
+   * that cannot be read, keeps changing, or has grown over `maxFileBytes`: `verifyFileHistory` names those.
    *
    * @throws {LociError} REWIND_INCOMPLETE, DISK_FULL, DISK_IO: no snapshot was made
    */

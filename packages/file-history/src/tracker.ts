@@ -59,12 +59,11 @@ export class Tracker {
   }
 
   async #track(target: TrackedPath, messageId: string): Promise<Backup> {
-    const { cell, log, maxFileBytes } = this.#options
-    const stats = await lookForEdit(target.path)
+    const { cell, log } = this.#options
+    await lookForEdit(target.path)
     const newest = cell.getState().snapshots.at(-1)
     let backup = backupOf(newest, target.key)
     if (backup === undefined) {
-      if (stats && stats.size > maxFileBytes) throw tooLarge(target.path, stats.size, maxFileBytes)
       backup = await this.#backups.backUp(target)
       await this.#join(target.key, backup, messageId)
     }
@@ -151,8 +150,9 @@ export class Tracker {
     const limit = createLimit()
     const work = settleAll(
       Array.from(captured.trackedFiles, async (key) => {
-        const look = (): Promise<Backup> => limit(() => this.#backups.backUpTracked(key))
-        return [key, await this.#paths.run(key, look)] as const
+        const look = (): Promise<{ backup: Backup; unseen?: string }> =>
+          limit(() => this.#backups.backUpTracked(key))
+        return { key, ...(await this.#paths.run(key, look)) }
       }),
     )
     // Phase 3, in the order of the calls.
@@ -169,7 +169,7 @@ export class Tracker {
 
   async #commitSnapshot(
     messageId: string,
-    backups: readonly (readonly [string, Backup])[],
+    looks: readonly { key: string; backup: Backup; unseen?: string }[],
     sequence: number,
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
@@ -177,6 +177,23 @@ export class Tracker {
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#now()
     const identity = identityOf({ messageId, timestamp })
+    const backups = looks.map(({ key, backup }) => [key, backup] as const)
+    // Before the snapshot is there, so that it never claims unsaid to have seen them.
+    const unseen = looks.flatMap(({ key: trackingPath, unseen: reason }): EditRecord[] =>
+      reason === undefined
+        ? []
+        : [
+            {
+              type: 'unseen',
+              messageId,
+              trackingPath,
+              reason,
+              snapshot: { messageId, timestamp },
+              timestamp,
+            },
+          ],
+    )
+    if (unseen.length > 0) await log.append(unseen)
     let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
     await this.#commit(
       (previous) => {
@@ -300,9 +317,9 @@ async function lookBelow(path: string): Promise<Look> {
 }
 
 /** A file that is to be edited: absent or regular. */
-async function lookForEdit(path: string): Promise<{ size: number } | undefined> {
+async function lookForEdit(path: string): Promise<void> {
   const stats = await statOf(path)
-  if (stats === undefined || stats.isFile()) return stats && { size: Number(stats.size) }
+  if (stats === undefined || stats.isFile()) return
   const kind = kindOf(stats)
   const name = JSON.stringify(path)
   if (kind === 'link') {
@@ -313,12 +330,4 @@ async function lookForEdit(path: string): Promise<{ size: number } | undefined> 
   throw new LociError('PATH_INVALID', `${name} is a ${kind}, not a regular file; only files are tracked`, {
     details: { path },
   })
-}
-
-function tooLarge(path: string, sizeBytes: number, maxFileBytes: number): LociError {
-  return new LociError(
-    'FILE_TOO_LARGE',
-    `${JSON.stringify(path)} has ${sizeBytes} bytes, the limit is ${maxFileBytes}; raise maxFileBytes or leave it out`,
-    { details: { path, sizeBytes, maxFileBytes } },
-  )
 }

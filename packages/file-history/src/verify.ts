@@ -5,13 +5,13 @@ import { EditLog } from './edits.ts'
 import { inParallel } from './in-parallel.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { loadHistory, readSnapshots, resolveFolders } from './load-history.ts'
-import { MAX_SNAPSHOTS } from './snapshot.ts'
+import { identityOf, MAX_SNAPSHOTS } from './snapshot.ts'
 import type { Backup, FileHistoryState } from './snapshot.ts'
 import { pathOfKey } from './track-path.ts'
 
 /**
  * Everything wrong with a history: lines that cannot be read, recorded paths that climb, backups that are missing,
- * damaged or of another file, a rewind that was interrupted. Reads only; nothing for a history that does not exist.
+ * damaged or of another file, files that a snapshot could not read, a rewind that was interrupted. Reads only; nothing for a history that does not exist.
  * A ledger that is passed in is asked for its records and its damage.
  *
  * @param options.maxSnapshots as the history is opened with; the backups of older snapshots may be gone
@@ -29,6 +29,13 @@ export async function verifyFileHistory(options: {
   damage.push(...log.damage)
   const { state } = loadHistory(records, log, options.maxSnapshots ?? MAX_SNAPSHOTS)
   damage.push(...(await checkBackups({ dir, root, state, log })))
+  const known = new Set(state.snapshots.map(identityOf))
+  for (const { messageId, trackingPath, reason, snapshot } of log.unseen) {
+    if (snapshot === null || !known.has(identityOf(snapshot))) continue
+    const { path } = pathOfKey(root, trackingPath)
+    const message = `Snapshot ${messageId} holds ${trackingPath} as it was before, since it could not be read: ${reason}`
+    damage.push({ kind: 'unseen-file', path, message })
+  }
   if (log.pending) {
     const { messageId } = log.pending.operation
     const message = `A rewind to ${messageId} was interrupted; open the history and resolve it`

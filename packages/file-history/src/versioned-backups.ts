@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path'
-import { files, isLociError, LociError, orAbsent } from '@loci/disk'
+import { errorMessage, files, isLociError, LociError, orAbsent } from '@loci/disk'
 import { backupNameProblem, createBackup } from './backup.ts'
 import type { MadeBackup } from './backup.ts'
 import { compareStatsAndContent } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { EditLog } from './edits.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
-import { pathOfKey, realDirectory, statOf } from './track-path.ts'
+import { isInside, pathOfKey, realDirectory, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 
 /**
@@ -20,12 +20,20 @@ export class VersionedBackups {
     log: EditLog
     clock: () => Date
     versions: Map<string, number>
+    maxFileBytes: number
   }
   readonly #latest = new Map<string, Backup>()
   #isFolderMade = false
 
   constructor(
-    options: { dir: string; root: string; log: EditLog; clock: () => Date; versions: Map<string, number> },
+    options: {
+      dir: string
+      root: string
+      log: EditLog
+      clock: () => Date
+      versions: Map<string, number>
+      maxFileBytes: number
+    },
     snapshots: readonly Snapshot[],
   ) {
     this.#options = options
@@ -36,9 +44,26 @@ export class VersionedBackups {
 
   /**
    * The backup of a tracked file as it is now. One that cannot be looked at without following a link, or that is no
-   * file any more, keeps its last.
+   * file any more, keeps its last. So does one that cannot be read, never stops changing, or has grown over the
+   * limit: then `unseen` says why, as that is not what it was.
+   *
+   * @throws {LociError} DISK_FULL, DISK_IO where the fault is not in that file
    */
-  async backUpTracked(key: string): Promise<Backup> {
+  async backUpTracked(key: string): Promise<{ backup: Backup; unseen?: string }> {
+    const latest = this.#latest.get(key)
+    const { path } = pathOfKey(this.#options.root, key)
+    try {
+      return { backup: await this.#lookAtTracked(key) }
+    } catch (error) {
+      const isOfFile = isLociError(error, 'FILE_TOO_LARGE') || isLociError(error, 'DISK_IO')
+      if (latest === undefined || !isOfFile) throw error
+      const place = error.details?.['path']
+      if (typeof place !== 'string' || !isInside(place, path)) throw error
+      return { backup: latest, unseen: errorMessage(error) }
+    }
+  }
+
+  async #lookAtTracked(key: string): Promise<Backup> {
     const { path, problem } = pathOfKey(this.#options.root, key)
     const latest = this.#latest.get(key)
     const parent = problem === undefined ? await placeOf(path) : undefined
@@ -47,10 +72,19 @@ export class VersionedBackups {
     return this.backUp({ key, path, parent: parent ?? dirname(path) })
   }
 
-  /** The backup of a file as it is now: the last one if nothing changed. */
+  /**
+   * The backup of a file as it is now: the last one if nothing changed.
+   *
+   * @throws {LociError} FILE_TOO_LARGE, DISK_FULL, DISK_IO
+   */
   async backUp(target: TrackedPath): Promise<Backup> {
     const latest = this.#latest.get(target.key)
     if (latest && (await this.#isCurrent(latest, target.path))) return latest
+    const { maxFileBytes } = this.#options
+    const stats = await orAbsent(files.lstat(target.path))
+    if (stats?.isFile() && stats.size > maxFileBytes) {
+      throw tooLarge(target.path, Number(stats.size), maxFileBytes)
+    }
     return this.#recordLive(target)
   }
 
@@ -125,4 +159,12 @@ async function placeOf(path: string): Promise<string | undefined> {
     if (isLociError(error, 'PATH_INVALID')) return undefined
     throw error
   }
+}
+
+function tooLarge(path: string, sizeBytes: number, maxFileBytes: number): LociError {
+  return new LociError(
+    'FILE_TOO_LARGE',
+    `${JSON.stringify(path)} has ${sizeBytes} bytes, the limit is ${maxFileBytes}; raise maxFileBytes or leave it out`,
+    { details: { path, sizeBytes, maxFileBytes } },
+  )
 }

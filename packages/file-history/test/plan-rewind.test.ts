@@ -8,6 +8,7 @@ const file = (sha256: string, mode?: number): FileFacts['disk'] => ({
   state: state(sha256, mode),
   links: 1,
   inode: '1:1',
+  stamp: '',
 })
 const to = (sha256: string | null): FileFacts['target'] =>
   sha256 === null ? { state: null, source: null } : { state: state(sha256), source: 'f'.repeat(16) + '@v1' }
