@@ -21,6 +21,8 @@ export interface IndexEntry {
 // balanced parentheses, to the `)` that closes it.
 const ENTRY =
   /^\s*[-*+]\s+\[(?<title>.*?)\]\((?:<(?<angle>(?:[^<>\\]|\\.)*)>|(?<bare>(?:[^()<>]|\([^()]*\))+))\)(?<rest>.*)$/du
+/** How a link to another place begins: with a scheme, at the root, or as an anchor. */
+const ELSEWHERE = /^(?:[a-z][a-z0-9+.-]*:|[/#])/i
 const SEPARATOR = /^\s*(?:[—–:]|-{1,2})\s*/u
 
 /**
@@ -40,7 +42,7 @@ export function parseIndex(raw: string): IndexEntry[] {
 
 function targetOf(angle: string | undefined, bare: string | undefined): string | undefined {
   const target = angle === undefined ? decodePercent((bare ?? '').trim()) : angle.replace(/\\(.)/g, '$1')
-  if (/^(?:[a-z][a-z0-9+.-]*:|[/#])/i.test(target) || !target.endsWith('.md')) return undefined
+  if (ELSEWHERE.test(target) || !target.endsWith('.md')) return undefined
   const file = target.replace(/^(?:\.\/)+/, '')
   return file.split('/').includes('..') ? undefined : file
 }
@@ -81,9 +83,17 @@ function flatten(text: string): string {
   return text.replace(/[[\]\s\p{Cc}]+/gu, ' ').trim()
 }
 
-/** Names that would end a plain link early, or that `parseIndex` would decode, stand in angle brackets. */
+/**
+ * Names that would end a plain link early, or that `parseIndex` would decode, stand in angle brackets; so do those
+ * that look like a link to another place, with `./` before them.
+ */
 function formatTarget(file: string): string {
-  return /[\s()%<>\\]/u.test(file) ? `<${file.replace(/[<>\\]/g, '\\$&')}>` : file
+  if (ELSEWHERE.test(file)) return formatAngled(`./${file}`)
+  return /[\s()%<>\\]/u.test(file) ? formatAngled(file) : file
+}
+
+function formatAngled(target: string): string {
+  return `<${target.replace(/[<>\\]/g, '\\$&')}>`
 }
 
 /** The text of an entry's line, with `file` as its target and all else as it was. */

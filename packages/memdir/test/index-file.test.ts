@@ -6,6 +6,7 @@ import type { Tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+const LONG = process.env['LOCI_LONG'] === '1'
 let work: Tree
 let memdir: Memdir
 beforeEach(async () => {
@@ -72,6 +73,17 @@ describe('an index line', () => {
     '日本 語.md',
     'sub dir/x y.md',
     'b[1].md',
+    'note:x.md',
+    'http:a.md',
+    'C:.md',
+    '#1.md',
+    'sub/#1.md',
+    ' x.md',
+    '\u00a0x\u2028\ufeff.md',
+    '~.md',
+    '-.md',
+    'x](y.md',
+    'a&amp;.md',
   ])('for the file %j is read back as naming that file', async (file) => {
     await memdir.save({ ...draft, file })
     const { entries } = await memdir.index()
@@ -100,9 +112,53 @@ describe('an index line', () => {
         const { entries } = await memdir.index()
         expect(entries).toMatchObject([{ file, line: 1 }])
       }),
-      { numRuns: 60 },
+      { numRuns: LONG ? 300 : 25 },
     )
   })
+})
+
+test('for every file name that is accepted, the line is read back as that file, and a second save writes it anew', async () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '#',
+      ':',
+      'a:',
+      'C:',
+      '//',
+      '/',
+      '(',
+      ')',
+      '<',
+      '>',
+      '[',
+      ']',
+      '](',
+      '%20',
+      '&',
+      ' ',
+      '\u2028',
+      '~',
+    ),
+    fc.string({ unit: 'grapheme', maxLength: 4 }),
+    fc.string({ unit: 'binary', maxLength: 3 }),
+  )
+  const name = fc.array(piece, { minLength: 1, maxLength: 5 }).map((pieces) => `${pieces.join('')}.md`)
+  let accepted = 0
+  await fc.assert(
+    fc.asyncProperty(name, async (file) => {
+      await writeFile(work.path('MEMORY.md'), '# Mine\n')
+      const old = await memdir.read(file).catch(() => null)
+      if (old === null) return
+      accepted += 1
+      const ifRevision = old?.revision
+      const { memory } = await memdir.save({ ...draft, file }, { ifRevision })
+      expect((await memdir.index()).entries).toMatchObject([{ file, line: 2 }])
+      await memdir.save({ ...draft, file, name: 'Again' }, { ifRevision: memory.revision })
+      expect((await memdir.index()).entries).toMatchObject([{ title: 'Again', file, line: 2 }])
+    }),
+    { numRuns: LONG ? 500 : 40 },
+  )
+  expect(accepted).toBeGreaterThan(10)
 })
 
 describe('the entries of an index', () => {
@@ -122,6 +178,8 @@ describe('the entries of an index', () => {
       '- [Text](notes.txt)',
       '- [Up](../up.md)',
       '- [Root](/etc/x.md)',
+      '- [Anchor](#x.md)',
+      '- [Scheme](note:x.md)',
       'See [inline](inline.md).',
       '- not a link',
     ].join('\r\n')
