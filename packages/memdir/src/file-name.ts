@@ -1,4 +1,5 @@
 import { LociError } from '@loci/disk'
+import { isWellFormed } from './check-text.ts'
 import { cutTextToBytes } from './cut-text.ts'
 import type { MemoryType } from './topic-file.ts'
 
@@ -12,7 +13,7 @@ const DAILY_LOG = /^logs\/\d{4}\/\d{2}\/\d{4}-\d{2}-\d{2}\.md$/
 
 /**
  * Whether `file` can be the name of a topic file: relative, `/` between segments, ends in `.md`, no segment
- * empty or beginning with a dot, no control character or backslash, not `MEMORY.md` in any case, no daily log.
+ * empty or beginning with a dot, no control character, backslash or half a character, not `MEMORY.md` in any case, no daily log.
  */
 export function isTopicFile(file: string): boolean {
   return whyNoTopicFile(file) === undefined
@@ -34,6 +35,7 @@ function whyNoTopicFile(file: string): string | undefined {
   const segments = file.split('/')
   if (file === '') return 'it is empty'
   if (/[\p{Cc}\\]/u.test(file)) return 'it has a control character or a backslash in it'
+  if (!isWellFormed(file)) return 'it holds half a character'
   if (segments.includes('')) return 'it is no relative path'
   if (segments.some((segment) => segment.startsWith('.'))) return 'a part of it begins with a dot'
   if (!file.endsWith('.md')) return 'it does not end in .md'

@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import { files, LociError } from '@loci/disk'
 import { applyChanges } from './apply-changes.ts'
+import { checkText } from './check-text.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
 import { decode } from './index-file.ts'
 import { readRegular } from './read-regular.ts'
@@ -29,13 +30,14 @@ export async function loadMemory(file: string): Promise<string | null> {
  * append at once lose nothing.
  *
  * @returns one sentence: what was saved where, how full the file is, and whether the model will see it all
- * @throws {LociError} MEMORY_INVALID when `content` is blank or the file is no regular one; PATH_LINK when it is a
+ * @throws {LociError} MEMORY_INVALID when `content` is blank or holds half a character, or the file is no regular one; PATH_LINK when it is a
  * link; MEMORY_CONFLICT when another process keeps the file for long; DISK_FULL, DISK_IO
  */
 export async function saveMemory(content: string, options: { file: string }): Promise<string> {
   if (typeof content !== 'string') throw new TypeError('content must be a string')
   if (content.trim() === '')
     throw new LociError('MEMORY_INVALID', 'There is nothing to save: the text is blank')
+  checkText('content', content)
   const path = resolve(options.file)
   await files.mkdir(dirname(path))
   const text = `${content.replace(/(?:\r?\n)+$/, '')}\n`

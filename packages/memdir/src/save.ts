@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
+import { checkText } from './check-text.ts'
 import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopicAt, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
@@ -28,14 +29,15 @@ interface SaveOptions {
 
 /**
  * @throws {TypeError} a field has the wrong type
- * @throws {LociError} MEMORY_INVALID when the type is none of the four, the name is blank or the file cannot be
- * a topic file
+ * @throws {LociError} MEMORY_INVALID when the type is none of the four, the name is blank, a text holds half a
+ * character or the file cannot be a topic file
  */
 export function checkDraft(draft: MemoryDraft): void {
   for (const field of ['name', 'description', 'type', 'body'] as const) {
     if (typeof draft[field] !== 'string') throw new TypeError(`${field} must be a string`)
   }
   if (draft.hook !== undefined && typeof draft.hook !== 'string') throw new TypeError('hook must be a string')
+  for (const field of ['name', 'description', 'body', 'hook'] as const) checkText(field, draft[field] ?? '')
   if (!MEMORY_TYPES.includes(draft.type)) {
     throw new LociError(
       'MEMORY_INVALID',

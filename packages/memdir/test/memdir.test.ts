@@ -229,6 +229,7 @@ describe('names that are refused', () => {
     'a\\b.md',
     `${'x'.repeat(300)}.md`,
     'logs/2031/03/2031-03-06.md',
+    'x\ud800.md',
   ])('%j', async (file) => {
     await expect(memdir.save({ ...draft, file })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
     await expect(memdir.read(file)).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
@@ -294,6 +295,13 @@ describe('drafts that are refused', () => {
       message: expect.stringContaining('user, feedback, project, reference'),
     })
     await expect(memdir.save(draft, { ifRevision: 'x' })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+    for (const field of ['name', 'description', 'body', 'hook']) {
+      // Half a character has no bytes: written, it would be read back as another.
+      await expect(memdir.save({ ...draft, [field]: 'x\ud800y' })).rejects.toMatchObject({
+        code: 'MEMORY_INVALID',
+        message: expect.stringContaining(field),
+      })
+    }
     // @ts-expect-error a caller without types
     await expect(memdir.save({ ...draft, body: undefined })).rejects.toThrow(TypeError)
     // @ts-expect-error a caller without types

@@ -43,6 +43,7 @@ test('over the limit the cut part comes with a warning, and saving says so', asy
 
 test('nothing is not saved', async () => {
   await expect(saveMemory(' \n', { file })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+  await expect(saveMemory('half \udc00', { file })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
   // @ts-expect-error a caller without types
   await expect(saveMemory(undefined, { file })).rejects.toThrow(TypeError)
   expect(await work.snapshot()).toEqual({})

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import type { Server } from 'node:net'
 import { dirname } from 'node:path'
 import { loadMemory, loadMemoryPrompt, memoryDirs, memoryRoot, openMemdir, saveMemory } from '@loci/memdir'
 import type { Memdir, MemoryDraft } from '@loci/memdir'
@@ -12,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 let work: Tree
 let memdir: Memdir
 let dir: string
-let server: Server | undefined
+let stopServer = (): void => undefined
 beforeEach(async () => {
   work = await tree({ 'secret.md': '- [S](s.md) — SECRET\n' })
   dir = work.path('p/memory')
@@ -20,8 +19,7 @@ beforeEach(async () => {
   await memdir.save({ ...draft, file: 'a.md' })
 })
 afterEach(async () => {
-  server?.close()
-  server = undefined
+  stopServer()
   await work.remove()
 })
 
@@ -30,8 +28,9 @@ const draft: MemoryDraft = { name: 'N', description: 'd', type: 'user', body: 'B
 const KINDS = {
   'a FIFO': async (path: string) => execFileSync('mkfifo', [path]),
   'a socket': async (path: string) => {
-    server = createServer()
-    await new Promise<void>((resolve) => server?.listen(path, resolve))
+    const server = createServer()
+    await new Promise<void>((resolve) => server.listen(path, resolve))
+    stopServer = () => void server.close()
   },
   'a directory': (path: string) => mkdir(path),
   'a link': (path: string) => symlink(work.path('secret.md'), path),
