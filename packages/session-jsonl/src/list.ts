@@ -1,6 +1,7 @@
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { files, isAbsent, orAbsent } from '@loci/disk'
 import { projectSlug } from '@loci/disk/project'
+import { isObject } from './entry.ts'
 import { readSessionInfo } from './session-info.ts'
 import type { SessionInfo } from './session-info.ts'
 import { sessionIdOf } from './session-path.ts'
@@ -14,7 +15,7 @@ import { sessionIdOf } from './session-path.ts'
  * with `limit` it stops at the first file last written before the limit-th newest entry.
  *
  * @param options.cwd only sessions that began or went on in one of these directories, under any spelling that leads
- * there through links
+ * there through links; of one whose lines do not say, the project whose folder it is in counts
  * @param options.archived list archived sessions too, beside the others
  * @throws {LociError} DISK_IO when a directory cannot be read: an empty list would say that there is nothing
  */
@@ -123,13 +124,9 @@ async function cwdFilter(
   const given: readonly unknown[] = typeof cwd === 'string' ? [cwd] : cwd
   const wanted = new Set<string>()
   const slugs = new Set<string>()
-  const known = new Map<string, Promise<string>>()
-  const real = (path: string): Promise<string> => {
-    // Where a path leads is not to be told when it is gone: then it is what it says.
-    const answer = known.get(path) ?? files.realpath(path).catch(() => path)
-    known.set(path, answer)
-    return answer
-  }
+  // Where a path leads is not to be told when it is gone: then it is what it says.
+  const real = remembered((path) => files.realpath(path).catch(() => path))
+  const owner = remembered(recordedRoot)
   for (const path of given) {
     if (typeof path !== 'string') throw new TypeError('cwd must be a path or a list of paths')
     for (const spelling of [resolve(path), await real(resolve(path))]) {
@@ -137,11 +134,32 @@ async function cwdFilter(
       slugs.add(projectSlug(spelling))
     }
   }
+  const isWanted = async (path: string): Promise<boolean> => wanted.has(path) || wanted.has(await real(path))
   return async (info) => {
-    const recorded = [info.cwd, info.lastCwd].filter((path) => path !== undefined)
-    // Of a file that could not be read only the folder is known.
-    if (recorded.length === 0) return info.damaged && slugs.has(basename(join(info.path, '..')))
-    for (const path of recorded) if (wanted.has(path) || wanted.has(await real(path))) return true
-    return false
+    for (const path of [info.cwd, info.lastCwd]) if (path !== undefined && (await isWanted(path))) return true
+    if (info.cwd !== undefined) return false
+    // Where it began is not recorded, or not to be seen: then it is of the project whose folder it is in.
+    const folder = dirname(info.path)
+    const root = await owner(folder)
+    return root === undefined ? slugs.has(basename(folder)) : isWanted(root)
+  }
+}
+
+/** The project that a folder says it belongs to; `undefined` if it does not, or cannot be asked. */
+async function recordedRoot(folder: string): Promise<string | undefined> {
+  try {
+    const record: unknown = JSON.parse((await files.readFile(join(folder, '.project.json'))).toString('utf8'))
+    return isObject(record) && typeof record['root'] === 'string' ? record['root'] : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function remembered<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>()
+  return (path) => {
+    const answer = known.get(path) ?? ask(path)
+    known.set(path, answer)
+    return answer
   }
 }

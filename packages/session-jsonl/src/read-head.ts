@@ -45,7 +45,7 @@ export function readHead(text: string, options: { sessionId: string; cut: boolea
     if (prompt && 'command' in prompt) facts.command ??= previewOf(prompt.command)
     if (prompt && 'text' in prompt) facts.prompt ??= previewOf(prompt.text)
     // A fork may begin with lines that still say whose they were; its own directory comes after them.
-    if (facts.prompt !== undefined && (facts.cwd !== undefined || cwdOfOther === undefined)) break
+    if (facts.prompt !== undefined && facts.cwd !== undefined) break
   }
   facts.cwd ??= cwdOfOther
   return facts

@@ -4,8 +4,8 @@ import { extractJsonStringField, extractLastJsonStringField } from './extract-fi
 import { readEnds } from './head-tail.ts'
 import type { Ends } from './head-tail.ts'
 import { lastActivity } from './last-activity.ts'
+import { lastPromptIn } from './last-prompt.ts'
 import { parseLine } from './parse-line.ts'
-import { previewOf } from './prompt-text.ts'
 import { readHead } from './read-head.ts'
 import type { HeadFacts } from './read-head.ts'
 import { sideDirectory } from './session-path.ts'
@@ -21,6 +21,7 @@ export interface SessionInfo {
   tag?: string
   /** One line of at most 200 UTF-16 units, and `…` if it was longer. */
   firstPrompt?: string
+  /** The newest prompt that can be seen, in the same form; none after a move to the empty conversation. */
   lastPrompt?: string
   /** Where the session began. */
   cwd?: string
@@ -43,7 +44,7 @@ const LONG_HEAD_BYTES = 1024 * 1024
 
 /**
  * What a list shows of the session at `path`; `undefined` if there is no such file. Reads at most 64 KiB from each end,
- * whatever the size; only if the head holds no prompt it reads on, to 1 MiB.
+ * whatever the size; only if the head holds no whole prompt, or no directory for one that it cuts, it reads on, to 1 MiB.
  *
  * @throws {LociError} DISK_IO
  */
@@ -58,7 +59,7 @@ export async function readSessionInfo(
   const sessionId = basename(path, '.jsonl')
   const ends = await readEnds(path, {
     bytes: LONG_HEAD_BYTES,
-    wantedFor: (text) => !hasPrompt(readHead(text, { sessionId, cut: true })),
+    wantedFor: (text) => needsMore(text, sessionId),
   })
   if (ends === undefined) return undefined
   const { longerHead, sizeBytes } = ends
@@ -69,8 +70,13 @@ export async function readSessionInfo(
   return { info: infoOf(path, sessionId, ends, head, mark), hasConversation: head.hasEntry || !whole }
 }
 
-function hasPrompt(head: HeadFacts): boolean {
-  return head.prompt !== undefined || head.command !== undefined
+/** Whether a head lacks the first prompt, or cuts its line before the directory, which clients write behind it. */
+function needsMore(head: string, sessionId: string): boolean {
+  const { prompt, command, cwd } = readHead(head, { sessionId, cut: true })
+  if (prompt === undefined && command === undefined) return true
+  if (cwd !== undefined) return false
+  const whole = readHead(head.slice(0, head.lastIndexOf('\n') + 1), { sessionId, cut: false })
+  return whole.prompt === undefined && whole.command === undefined
 }
 
 function infoOf(
@@ -88,8 +94,10 @@ function infoOf(
   const customTitle = last('customTitle')
   const tag = last('tag')
   const firstPrompt = head.prompt ?? head.command
-  const lastPromptText = last('lastPrompt')
-  const lastPrompt = lastPromptText === undefined ? undefined : previewOf(lastPromptText)
+  const { lastPrompt } =
+    (ends.contiguous ? undefined : lastPromptIn(ends.tail, sessionId)) ??
+    lastPromptIn(ends.contiguous ? ends.head + ends.tail : ends.head, sessionId) ??
+    {}
   const lastCwd = last('cwd')
   const gitBranch = last('gitBranch')
   const forkedFrom = extractJsonStringField(ends.head, 'sourceSessionId') ?? head.forkedFrom

@@ -347,7 +347,7 @@ test('S21: forks of forks, at the first entry, in the middle and at the end, liv
   }
   const [first = '', , last = ''] = ids
   const grandchild = await forkSession({ projectDir: made.projectDir, sessionId: last, upTo: 'm3' })
-  expect(await sessionInfo(grandchild.path)).toMatchObject({ forkedFrom: last, summary: 'say m1' })
+  expect(await sessionInfo(grandchild.path)).toMatchObject({ forkedFrom: last, summary: 'say m3' })
   for (const id of [...ids, grandchild.sessionId]) {
     const session = await openSession({ projectDir: made.projectDir, sessionId: id })
     await session.append({ type: 'user', message: { role: 'user', content: `on in ${id}` } })

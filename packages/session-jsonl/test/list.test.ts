@@ -4,7 +4,7 @@ import type { SessionInfo } from '@loci/session-jsonl'
 import { setFaultHook, tree } from '@loci/disk/testing'
 import type { TreeFile } from '@loci/disk/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { assistant, entry, jsonl, lastPrompt, rewind, SID, straight, text, user } from './lines.ts'
+import { assistant, entry, jsonl, lastPrompt, result, rewind, SID, straight, text, user } from './lines.ts'
 import type { Line } from './lines.ts'
 
 const id = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
@@ -106,6 +106,27 @@ describe('what a list shows of a session', () => {
     expect(await infoOf(jsonl(prompt('one'), lastPrompt('m1'), rewind(null)))).toMatchObject({
       summary: 'one',
     })
+  })
+
+  test('the last prompt is the newest that can be seen, said by a record or by its own line', async () => {
+    const named = { ...lastPrompt('m1'), lastPrompt: 'named' }
+    const table: [lines: Line[], expected: string | undefined][] = [
+      [[prompt('one'), named, user('m2', 'm1', 'two')], 'two'],
+      [[prompt('one'), user('m2', 'm1', 'two'), named], 'named'],
+      [[prompt('one'), user('m2', 'm1', 'two'), { ...named, lastPrompt: '' }], 'two'],
+      [[prompt('one'), named, rewind(null)], undefined],
+      [[prompt('one'), named, rewind(null), user('m2', null, 'two')], 'two'],
+      [[prompt('one'), user('m2', 'm1', [result('t')]), user('m3', 'm2', 'meta', { isMeta: true })], 'one'],
+      [
+        [prompt('one'), user('m2', 'm1', 'x'.repeat(100_000)), assistant('m3', 'm2', 'y'.repeat(70_000))],
+        'one',
+      ],
+    ]
+    for (const [lines, expected] of table) {
+      const info = await infoOf(jsonl(...lines))
+      expect(info.lastPrompt).toBe(expected)
+      expect(info.summary).toBe(expected ?? 'one')
+    }
   })
 
   test('titles in the text of a conversation are none', async () => {
@@ -519,21 +540,56 @@ describe('a list', () => {
 })
 
 describe('whose sessions', () => {
-  test('S15, S19: by the directory that is recorded, never by the folder', async () => {
+  test('S15, S19: by the directory that is recorded, else by the folder', async () => {
     const made = await tree({
       [`-w-a-b/${id(1)}.jsonl`]: jsonl(prompt('one', { cwd: '/w/a-b' })),
       [`-w-a-b/${id(2)}.jsonl`]: jsonl(prompt('two', { cwd: '/w/a/b' })),
       [`-w-a-b/${id(3)}.jsonl`]: jsonl(prompt('none')),
       [`elsewhere/${id(4)}.jsonl`]: jsonl(prompt('four', { cwd: '/w/a-b' })),
     })
-    expect((await listOf(made, { cwd: '/w/a-b' })).toSorted()).toEqual([id(1), id(4)])
-    expect(await listOf(made, { cwd: '/w/a/b/' })).toEqual([id(2)])
-    expect((await listOf(made, { cwd: ['/w/a/b', '/w/a-b'] })).toSorted()).toEqual([id(1), id(2), id(4)])
-    expect(await listOf(made, { cwd: '/w/a_b' })).toEqual([])
+    expect((await listOf(made, { cwd: '/w/a-b' })).toSorted()).toEqual([id(1), id(3), id(4)])
+    expect((await listOf(made, { cwd: '/w/a/b/' })).toSorted()).toEqual([id(2), id(3)])
+    expect((await listOf(made, { cwd: ['/w/a/b', '/w/a-b'] })).toSorted()).toEqual([
+      id(1),
+      id(2),
+      id(3),
+      id(4),
+    ])
+    expect(await listOf(made, { cwd: '/w/a_b' })).toEqual([id(3)])
+    expect(await listOf(made, { cwd: '/w/a' })).toEqual([])
     expect(await listOf(made, { cwd: [] })).toEqual([])
-    const [shown] = await listSessions({ projectsDir: made.root, cwd: '/w/a/b' })
-    expect(shown?.cwd).toBe('/w/a/b')
+    const shown = await listSessions({ projectsDir: made.root, cwd: '/w/a/b' })
+    expect(shown.map(({ cwd }) => cwd).filter((cwd) => cwd !== undefined)).toEqual(['/w/a/b'])
     await made.remove()
+  })
+
+  test('a folder that says whose it is counts as that project’s, whatever its name', async () => {
+    const made = await tree({
+      [`-w-a-b-x1/${id(1)}.jsonl`]: jsonl(prompt('one')),
+      '-w-a-b-x1/.project.json': '{"root":"/w/a-b"}',
+      [`-w-a-b/${id(2)}.jsonl`]: jsonl(prompt('two')),
+      '-w-a-b/.project.json': '{"root":"/w/a/b"}',
+    })
+    expect(await listOf(made, { cwd: '/w/a-b' })).toEqual([id(1)])
+    expect(await listOf(made, { cwd: '/w/a/b' })).toEqual([id(2)])
+    await made.remove()
+  })
+
+  test('S10: a session is found by its directory however long its first prompt, and whatever follows', async () => {
+    const first = (length: number): Line => {
+      const { message, ...rest } = prompt('x'.repeat(length))
+      // As the client writes it: the directory after the message.
+      return { type: 'user', message, ...rest, cwd: '/w/p' }
+    }
+    const blob = { type: 'api-request-blob', message: 'y'.repeat(100_000), sessionId: SID }
+    const elsewhere = user('m2', 'm1', 'on', { cwd: '/w/p/sub' })
+    for (const length of [60_000, 70_000, 900_000, 2_000_000]) {
+      const made = await tree({ [`-w-p/${SID}.jsonl`]: jsonl(first(length), blob, elsewhere) })
+      expect(await listOf(made, { cwd: '/w/p' })).toEqual([SID])
+      const [info] = await listSessions({ projectsDir: made.root })
+      if (length < 1_000_000) expect(info).toMatchObject({ cwd: '/w/p', lastCwd: '/w/p/sub' })
+      await made.remove()
+    }
   })
 
   test('S18: under any spelling that leads there; a link that leads nowhere is what it says', async () => {
