@@ -13,6 +13,8 @@ export interface HistoryView {
   root: string
   state: FileHistoryState
   log: EditLog
+  /** Whether some of the ledger could not be read. */
+  isLedgerDamaged: boolean
 }
 
 /**

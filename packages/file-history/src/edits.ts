@@ -196,6 +196,17 @@ export class EditLog {
       .map(([key, { state }]) => ({ key, state }))
   }
 
+  /**
+   * Files whose edits were noted although no snapshot holds them: the record of their state before is lost. Where
+   * nothing is damaged, an event that names an unknown snapshot is one of a parent's future, in a fork.
+   */
+  lostKeys(history: FileHistoryState, isLedgerDamaged: boolean): string[] {
+    return [...this.#events]
+      .filter(([key]) => !history.trackedFiles.has(key))
+      .filter(([, { anchor }]) => isLedgerDamaged || anchor === null || isKnown(anchor, history))
+      .map(([key]) => key)
+  }
+
   /** Whether the last event of `key` says that the agent is about to edit it, since the newest snapshot. */
   isAboutToEdit(key: string, newest: Anchor): boolean {
     const event = this.#events.get(key)

@@ -82,6 +82,9 @@ export class OpenHistory implements FileHistory {
     const cell = options.state ?? ownCell()
     cell.setState(() => state)
     const isLedgerDamaged = read.damage.length > 0
+    const lostKeys = new Set(log.lostKeys(state, isLedgerDamaged))
+    // What is recorded of such a file from now on is not its first.
+    for (const key of lostKeys) if (!versions.has(key)) versions.set(key, 1)
     const tracker = new Tracker({
       dir,
       root,
@@ -93,6 +96,7 @@ export class OpenHistory implements FileHistory {
       maxBytes,
       maxFileBytes,
       versions,
+      lostKeys,
       isLedgerDamaged,
     })
     const commands = new CommandTracker({
@@ -223,7 +227,13 @@ export class OpenHistory implements FileHistory {
   }
 
   #view(): HistoryView {
-    return { dir: this.#dir, root: this.#root, state: this.#state(), log: this.#log }
+    return {
+      dir: this.#dir,
+      root: this.#root,
+      state: this.#state(),
+      log: this.#log,
+      isLedgerDamaged: this.#isLedgerDamaged,
+    }
   }
 
   #applying(): ApplyContext {

@@ -130,9 +130,15 @@ export async function makePlan(
     unchanged: [],
   }
   const { plan } = detailed
+  const lost = view.log
+    .lostKeys(state, view.isLedgerDamaged)
+    .map((key) => pathOfKey(root, key).path)
+    .filter((path) => !wanted || isWanted(path, wanted))
+  const reason = 'its record is lost: no snapshot that can be read holds it'
+  plan.skipped.push(...lost.map((path) => ({ path, reason })))
   for (const path of wanted ?? []) {
-    if (!facts.some((fact) => isInside(path, fact.path)))
-      plan.skipped.push({ path, reason: 'it is not tracked' })
+    const isNamed = [...facts.map((fact) => fact.path), ...lost].some((named) => isInside(path, named))
+    if (!isNamed) plan.skipped.push({ path, reason: 'it is not tracked' })
   }
   for (const fact of facts) {
     const decision = decideFile(fact)

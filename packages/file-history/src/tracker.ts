@@ -27,6 +27,8 @@ export interface TrackerOptions {
   maxFileBytes: number
   /** Highest version of each file that the ledger names, evicted snapshots too. */
   versions: Map<string, number>
+  /** Files that were edited before the newest snapshot's end, but no snapshot that can be read holds them. */
+  lostKeys: Set<string>
   /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
   isLedgerDamaged: boolean
 }
@@ -54,7 +56,7 @@ export class Tracker {
   async trackEdit(path: string, messageId: string): Promise<Backup> {
     const target = await resolveTrackedPath(this.#options.root, path)
     this.#refuseOwn(target.path)
-    await this.ensureSnapshot(messageId)
+    await this.ensureSnapshot(messageId, target.key)
     return this.#paths.run(target.key, () => this.#track(target, messageId))
   }
 
@@ -84,7 +86,7 @@ export class Tracker {
    */
   async trackChanged(key: string, before: string | null, messageId: string): Promise<boolean> {
     const { root, cell } = this.#options
-    await this.ensureSnapshot(messageId)
+    await this.ensureSnapshot(messageId, key)
     return this.#paths.run(key, async () => {
       if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return true
       const path = join(root, key)
@@ -129,8 +131,15 @@ export class Tracker {
     ])
   }
 
-  /** Makes sure that some snapshot is in the ledger, for edits to join; a first one gets the id of the edit. */
-  async ensureSnapshot(messageId: string): Promise<void> {
+  /**
+   * Makes sure that some snapshot is in the ledger for an edit of `key` to join; a first one gets the id of the edit.
+   * A file whose first record is lost must not join one from before that: it would pass for its state then.
+   */
+  async ensureSnapshot(messageId: string, key: string): Promise<void> {
+    if (this.#options.lostKeys.has(key)) {
+      await this.makeSnapshot(messageId)
+      this.#options.lostKeys.delete(key)
+    }
     while (!this.#hasRecordedSnapshot) {
       if (this.#snapshotsInFlight === 0) await this.makeSnapshot(messageId)
       else await this.#settling

@@ -41,6 +41,30 @@ test('a lost first record is never replaced by a later state, nor by a deletion'
   await history.close()
 })
 
+test('a file of which every readable record is lost is named, in plan and result', async () => {
+  let history = await work.open()
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'a2')
+  await edit(work, history, 'd/b.txt', 'b2')
+  await history.close()
+  const ledger = work.inDir('snapshots.jsonl')
+  const [m1 = '', , second = ''] = (await fs.readFile(ledger, 'utf8')).split('\n')
+  await fs.writeFile(ledger, [m1, 'damaged', second, ''].join('\n'))
+  history = await work.open()
+  const skipped = [{ path: work.path('a.txt'), reason: expect.stringMatching(/record is lost/) }]
+  expect(await history.planRewind('m1')).toMatchObject({ skipped })
+  expect(await history.planRewind('m1', { paths: ['d'] })).toMatchObject({ skipped: [] })
+  expect(await history.planRewind('m1', { paths: ['a.txt'] })).toMatchObject({ skipped })
+  expect(await history.rewind('m1')).toMatchObject({ skipped })
+  expect(await work.read('a.txt')).toBe('a2')
+  // Nor does what is recorded of it from now on pass for its first state.
+  await edit(work, history, 'a.txt', 'a3')
+  await history.makeSnapshot('m2')
+  expect(await history.rewind('m1')).toMatchObject({ restored: [], deleted: [] })
+  expect(await work.read('a.txt')).toBe('a3')
+  await history.close()
+})
+
 test('a lost snapshot leaves the others right', async () => {
   const history = await damaged(([m1 = '', delta = '', , m3 = '']) => [m1, delta, '\0'.repeat(9), m3])
   expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'm3'])
