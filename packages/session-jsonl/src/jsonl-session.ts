@@ -18,6 +18,8 @@ import type { Session, SessionOptions } from './session.ts'
 import { lastOfConversation } from './tip.ts'
 import { listTips } from './tips.ts'
 import type { Tip } from './tips.ts'
+import { TitleReminder } from './title-reminder.ts'
+import type { TranscriptItem } from './transcript.ts'
 import type { TreeNode } from './tree.ts'
 
 /** A session over its transcript: appends through {@link AppendLog}, reads back what the file holds. */
@@ -35,6 +37,9 @@ export class JsonlSession implements Session {
   readonly #ownRecords = new Set<string>()
   #reading: OpenFile | undefined
   #analysis: Analysis
+  /** What {@link #analysis} is of. */
+  #analysed: readonly TranscriptItem[] = []
+  readonly #title: TitleReminder
   #tip: string | null = null
   /** The last entry of the conversation in the file, as far as this session knows. */
   #last: string | null = null
@@ -54,6 +59,7 @@ export class JsonlSession implements Session {
       throw new TypeError(`durability must be 'os' or 'fsync'`)
     this.#log = mode === 'write' ? new AppendLog({ path, sessionId: id, durability }) : undefined
     this.#transcript = new FollowedTranscript(path)
+    this.#title = new TitleReminder(id)
     this.#analysis = analyse([], path, id)
   }
 
@@ -73,6 +79,7 @@ export class JsonlSession implements Session {
       throw error
     }
     this.#since = this.#transcript.sizeBytes
+    this.#title.grow(this.#since)
     this.#tip = this.#analysis.tip
     this.#last = lastOfConversation(this.#analysis.tree)?.entry.uuid ?? null
   }
@@ -88,7 +95,8 @@ export class JsonlSession implements Session {
       const line = prepared.line(parent)
       const rewind = parent === this.#tip ? '' : `${await this.#tipLine(parent)}\n`
       this.#tried.add(uuid)
-      await log.append(`${rewind}${line}\n`)
+      const title = await this.#title.line(this.#transcript, log.file)
+      await this.#write(log, `${title}${rewind}${line}\n`)
       this.#own.add(uuid)
       this.#tip = uuid
       this.#last = uuid
@@ -109,7 +117,7 @@ export class JsonlSession implements Session {
       const moves =
         draft.type === 'last-prompt' && this.#last !== null && (elsewhere || this.#tip !== this.#last)
       const stay = moves ? `${await this.#tipLine(this.#tip)}\n` : ''
-      await log.append(`${line}\n${stay}`)
+      await this.#write(log, `${line}\n${stay}`)
       if (typeof uuid === 'string') this.#ownRecords.add(uuid)
     })
   }
@@ -121,7 +129,7 @@ export class JsonlSession implements Session {
       if (uuid !== null && !(await this.#isEntry(uuid))) throw this.#entryNotFound(uuid)
       // A session without a file has nothing to come back from.
       if (uuid === null && log.file === undefined) return
-      await log.append(`${await this.#tipLine(uuid)}\n`)
+      await this.#write(log, `${await this.#tipLine(uuid)}\n`)
       this.#tip = uuid
     })
   }
@@ -182,15 +190,20 @@ export class JsonlSession implements Session {
     })
   }
 
+  async #write(log: AppendLog, lines: string): Promise<void> {
+    await log.append(lines)
+    this.#title.grow(Buffer.byteLength(lines))
+  }
+
   /** Reads what the file holds beyond what was read. */
   async #read(): Promise<void> {
     const file = this.#log ? this.#log.file : this.#reading
     if (file === undefined) return
-    const before = this.#transcript.items
     await this.#transcript.catchUp(file)
     const { items } = this.#transcript
-    if (items === before) return
+    if (items === this.#analysed) return
     this.#analysis = analyse(items, this.path, this.id)
+    this.#analysed = items
     if (this.#log === undefined) this.#tip = this.#analysis.tip
     else this.#noteForeign()
   }

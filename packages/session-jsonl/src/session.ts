@@ -35,7 +35,8 @@ export interface Session {
   readonly tip: string | null
   /**
    * Appends an entry after the tip, or after `parentUuid`, and makes it the tip. Resolves to the entry as it is on
-   * disk, once the operating system has it (`fsync`: the disk). If it rejects, the tip stays; what of
+   * disk, once the operating system has it (`fsync`: the disk). After every 32 KiB of growth the title that the session
+   * has is said again in the same write, so that lists find it near the end. If it rejects, the tip stays; what of
    * it reached the file stays there, as damage or as a branch of its own.
    *
    * @throws {LociError} ENTRY_INVALID for a draft that can be no line here; ENTRY_NOT_FOUND for an unknown parent;

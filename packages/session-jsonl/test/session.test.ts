@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { createSession, openSession, verifySession } from '@loci/session-jsonl'
+import { createSession, openSession, sessionInfo, verifySession } from '@loci/session-jsonl'
 import type { Session, SessionOptions } from '@loci/session-jsonl'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -551,6 +551,43 @@ test('fsync: every append, record and move is flushed before it resolves; os: no
     )
   }
   await made.remove()
+})
+
+describe('titles', () => {
+  const long = say('x'.repeat(5_000))
+  const titles = async (session: Session): Promise<unknown[]> =>
+    (await session.records('custom-title')).map(({ customTitle }) => customTitle)
+
+  test('are said again after every 32 KiB of growth, so that a list shows them', async () => {
+    const made = await project(undefined)
+    const session = await createSession({ projectDir: made.projectDir, sessionId: SID })
+    await session.append(say('p'.repeat(70_000)))
+    expect(await titles(session)).toEqual([])
+    await session.record({ type: 'custom-title', customTitle: 'Mine' })
+    for (let count = 0; count < 40; count += 1) await session.append(long)
+    expect((await titles(session)).length).toBe(6)
+    expect((await sessionInfo(made.file))?.customTitle).toBe('Mine')
+    expect(await session.chain()).toHaveLength(41)
+    expect(await session.damage()).toEqual([])
+    await session.close()
+    await made.remove()
+  })
+
+  test('the one that counts is the last in the file, whoever gave it; a title taken back is not', async () => {
+    const title = (customTitle: string): Line => ({ type: 'custom-title', customTitle, sessionId: SID })
+    const made = await project(jsonl(title('First'), user('m1', null, 'x'.repeat(40_000))))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    await session.append(say('on'))
+    expect(await titles(session)).toEqual(['First', 'First'])
+    await appendForeign(made.file, title('Second'))
+    for (let count = 0; count < 8; count += 1) await session.append(long)
+    expect(await titles(session)).toEqual(['First', 'First', 'Second', 'Second'])
+    await appendForeign(made.file, title(''))
+    for (let count = 0; count < 20; count += 1) await session.append(long)
+    expect(await titles(session)).toEqual(['First', 'First', 'Second', 'Second', ''])
+    await session.close()
+    await made.remove()
+  })
 })
 
 describe('a file that others write to', () => {
