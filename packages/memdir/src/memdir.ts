@@ -70,7 +70,9 @@ export interface Memdir {
   /** @throws {LociError} MEMORY_INVALID, PATH_LINK */
   read(file: string): Promise<Memory | undefined>
   /**
-   * Saves a memory: the topic file, then its line in the index.
+   * Saves a memory: the topic file, then its line in the index. The line stays as it is, in whatever form, where
+   * neither name nor hook has changed (without `draft.hook`: nor description); words of its own that it loses go to
+   * the trash.
    *
    * @param options.ifRevision the revision the existing file must still have; without it `draft.file` must be new
    * @throws {LociError} MEMORY_CONFLICT with `details.revision`, the current one (`null`: no file), when it is
@@ -115,7 +117,10 @@ export interface Memdir {
    * @returns one sentence for each change; with `dryRun` nothing is written
    */
   repair(options?: { dryRun?: boolean | undefined }): Promise<{ changes: string[] }>
-  /** Waits for the changes under way. */
+  /**
+   * Waits for the changes under way. There is nothing else to give back: each change takes its lease and gives it
+   * back by itself, and the methods go on working afterwards.
+   */
   close(): Promise<void>
 }
 

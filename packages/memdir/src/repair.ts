@@ -5,6 +5,7 @@ import { compareFolder, findRenamed } from './differences.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
+import { indexLineOf } from './index-change.ts'
 import {
   appendIndexLine,
   decode,
@@ -15,7 +16,6 @@ import {
 } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
 import type { StoredTopic } from './memory.ts'
-import { indexLineOf } from './save.ts'
 import { planTrash } from './trash-file.ts'
 
 /**

@@ -4,13 +4,15 @@ import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
 import { checkText } from './check-text.ts'
 import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
-import { readIndex, readTopicAt, scanFolder } from './folder.ts'
+import { readTopicAt, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { appendIndexLine, decode, findEntry, formatIndexLine, setIndexLine } from './index-file.ts'
+import { isVisible, keepsLine, losesWords, planIndex } from './index-change.ts'
+import { decode, findEntry, formatIndexLine, indexLineAt, setIndexLine } from './index-file.ts'
+import type { IndexEntry } from './index-file.ts'
 import { revisionOf, toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
 import { formatTopic, MEMORY_TYPES } from './topic-file.ts'
-import { cleanLines, truncateEntrypointContent } from './truncate.ts'
+import { planTrash } from './trash-file.ts'
 
 /** What a save would write, and what would be there then. */
 export interface SavePlan {
@@ -57,27 +59,25 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
   const previous = target.stored?.bytes
   const bytes = Buffer.from(topicText(folder, draft, previous))
   const line = formatIndexLine(draft.name, target.file, draft.hook ?? draft.description)
-  const index = await planIndex(dir, target.file, (before) => setIndexLine(before, target.file, line))
-  const stored = { ...target, bytes, modifiedAtMs: folder.clock().getTime() }
+  const old = target.stored && toMemory(target.stored).memory
+  // A save that was cut off may not have come to its line.
+  const keeps = (entry: IndexEntry): boolean =>
+    old !== undefined && !target.already && keepsLine(entry, draft, old)
+  const index = await planIndex(dir, target.file, (before) => {
+    const entry = findEntry(before, target.file)
+    return entry !== undefined && keeps(entry) ? before : setIndexLine(before, target.file, line)
+  })
+  const entry = index.before && findEntry(index.before, target.file)
+  const replaced =
+    index.before && entry && !keeps(entry) && losesWords(entry, line, old)
+      ? [await planTrash(folder, { file: target.file, lines: [indexLineAt(index.before, entry.line)] })]
+      : []
+  const stored = { file: target.file, path: target.path, bytes, modifiedAtMs: folder.clock().getTime() }
   return {
-    changes: [{ path: target.path, before: previous, after: bytes }, index],
+    changes: [...replaced, { path: target.path, before: previous, after: bytes }, index],
     path: target.path,
     memory: withHook(toMemory(stored).memory, findEntry(index.after, target.file)),
     visible: isVisible(index.after, target.file),
-  }
-}
-
-/** The index as `edit` makes it, from the index of a folder that has none yet too. */
-export async function planIndex(
-  dir: string,
-  file: string,
-  edit: (index: Buffer) => Buffer,
-): Promise<FileChange & { after: Buffer }> {
-  const before = await readIndex(dir)
-  return {
-    path: await resolveInside(dir, INDEX_FILE),
-    before,
-    after: edit(before ?? (await indexOf(dir, file))),
   }
 }
 
@@ -85,15 +85,18 @@ interface Target {
   file: string
   path: string
   stored: StoredTopic | undefined
+  /** The topic is already as the save would make it. */
+  already: boolean
 }
 
 async function chooseTarget(folder: Folder, draft: MemoryDraft, options: SaveOptions): Promise<Target> {
   const file = draft.file ?? (await freeFile(folder, draft, options))
   const path = await resolveInside(folder.dir, file)
   const stored = await readTopicAt(file, path)
-  const target = { file, path, stored }
+  const already = stored !== undefined && options.resumed === true && isAlready(folder, draft, stored.bytes)
+  const target = { file, path, stored, already }
   await refuseOtherFolder(folder.dir, file)
-  if (stored !== undefined && options.resumed && isAlready(folder, draft, stored.bytes)) return target
+  if (already) return target
   if (draft.file === undefined && options.ifRevision !== undefined) {
     throw new LociError('MEMORY_INVALID', 'ifRevision is for an existing memory: give its file too')
   }
@@ -171,28 +174,4 @@ async function refuseOtherFolder(dir: string, file: string): Promise<void> {
       { details: { file } },
     )
   }
-}
-
-/** The first index of a folder: lists the topics it has, since others read an index as complete. */
-async function indexOf(dir: string, except: string): Promise<Buffer> {
-  const { topics } = await scanFolder(dir)
-  return topics
-    .filter(({ file }) => file !== except)
-    .reduce<Buffer>((index, stored) => appendIndexLine(index, indexLineOf(stored)), Buffer.alloc(0))
-}
-
-/** The index line for a topic file that has none. */
-export function indexLineOf(stored: StoredTopic): string {
-  const { name, file, description } = toMemory(stored).memory
-  return formatIndexLine(name, file, description)
-}
-
-/** Whether the line for `file` is in the part of the index that is passed to the model, and whole. */
-export function isVisible(index: Uint8Array, file: string): boolean {
-  const raw = decode(index)
-  const entry = findEntry(index, file)
-  const lines = cleanLines(raw)
-  const position = lines.findIndex(({ line }) => line === entry?.line)
-  const shown = truncateEntrypointContent(raw).content.split('\n')
-  return position !== -1 && shown[position] === lines[position]?.text
 }

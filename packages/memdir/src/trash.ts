@@ -4,6 +4,7 @@ import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic } from './folder.ts'
 import type { Folder } from './folder.ts'
+import { indexLineOf, isVisible, planIndex } from './index-change.ts'
 import {
   appendIndexLine,
   decode,
@@ -16,7 +17,7 @@ import {
 } from './index-file.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
-import { checkRevision, indexLineOf, isVisible, planIndex } from './save.ts'
+import { checkRevision } from './save.ts'
 import type { SavePlan } from './save.ts'
 import { listSideFiles, readSideFile } from './side-files.ts'
 import { planTrash, trashed, TRASH_DIR, TRASH_SHAPE } from './trash-file.ts'

@@ -168,3 +168,62 @@ describe('repair', () => {
     expect(await index()).toBe(`${dead}- [N](old.md) — too\n- [N](b.md) — d\n`)
   })
 })
+
+describe('saving over a memory', () => {
+  const saved = async (change: Partial<MemoryDraft>): Promise<string> => {
+    const memory = await memdir.read('a.md')
+    await memdir.save({ ...draft, ...memory, ...change }, { ifRevision: memory?.revision })
+    return index()
+  }
+
+  test.each([
+    ['a hook longer than we write', `- [N](a.md) — ${'word '.repeat(34)}END\n`],
+    ['a line in its own form', '  * [My Title](<./a.md>): hand words  \n'],
+    ['a line without hook', '+ [N](a.md)\n'],
+    ['our own line', OURS],
+  ])('leaves %s as it is where name, description and hook are the same', async (_, line) => {
+    await memdir.save(draft)
+    await writeIndex(`# Mine\n${line}end\n`)
+    expect(await saved({ body: 'new' })).toBe(`# Mine\n${line}end\n`)
+    expect(await memdir.read('a.md')).toMatchObject({ body: 'new' })
+    // A caller that has nothing to say of the hook does not take it away.
+    await memdir.save({ ...draft, body: 'newer' }, { ifRevision: await revision() })
+    expect(await index()).toBe(`# Mine\n${line}end\n`)
+    expect(await saved({ type: 'project' })).toBe(`# Mine\n${line}end\n`)
+    expect(await memdir.trash()).toEqual([])
+  })
+
+  test('leaves a hook that somebody chose when the description alone changes, if the caller passes it on', async () => {
+    await memdir.save(draft)
+    const line = `- [N](a.md) — ${'word '.repeat(34)}END\n`
+    await writeIndex(line)
+    expect(await saved({ description: 'other' })).toBe(line)
+  })
+
+  test('writes the line anew for a new name, description or hook', async () => {
+    await memdir.save(draft)
+    expect(await saved({ description: 'other' })).toBe('- [N](a.md) — other\n')
+    expect(await saved({ name: 'M' })).toBe('- [M](a.md) — other\n')
+    expect(await saved({ hook: 'h' })).toBe('- [M](a.md) — h\n')
+    // The words of a hook stand nowhere else, so each that is replaced is kept.
+    expect(await memdir.trash()).toEqual([])
+    expect(await saved({ hook: 'i' })).toBe('- [M](a.md) — i\n')
+    expect(await trashText()).toContain('- [M](a.md) — h')
+  })
+
+  test('keeps a line with words of its own in the trash when it is replaced', async () => {
+    await memdir.save(draft)
+    await writeIndex('* [N](a.md) hand words\n')
+    await memdir.save({ ...draft, description: 'other' }, { ifRevision: await revision() })
+    expect(await index()).toBe('- [N](a.md) — other\n')
+    expect(await trashText()).toContain('* [N](a.md) hand words')
+    expect(await memdir.trash()).toMatchObject([{ file: 'a.md' }])
+  })
+
+  test('keeps a line that somebody wrote for a memory before there was one', async () => {
+    await writeIndex('- [N](a.md) — to be written by Bob\n')
+    await memdir.save(draft)
+    expect(await index()).toBe(OURS)
+    expect(await trashText()).toContain('to be written by Bob')
+  })
+})

@@ -144,3 +144,18 @@ test('a proposal written by hand with a name that leads out of the folder is ref
   await writeFile(work.path('.proposed/odd.json'), JSON.stringify(odd))
   await expect(plain.approve('odd')).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
 })
+
+test('an approval that was cut off between its steps comes to its line when made again', async () => {
+  const { memory } = await plain.save(draft)
+  const changed = { ...draft, file: memory.file, description: 'other' }
+  await reviewed.save(changed, { ifRevision: memory.revision })
+  const [proposal] = await plain.proposals()
+  const index = await work.read('MEMORY.md')
+  const stored = await work.read(`.proposed/${proposal?.id}.json`)
+  await plain.approve(proposal?.id ?? '')
+  // As it is after the first step.
+  await writeFile(work.path('MEMORY.md'), index)
+  await writeFile(work.path(`.proposed/${proposal?.id}.json`), stored)
+  await plain.approve(proposal?.id ?? '')
+  expect(await work.read('MEMORY.md')).toContain('— other\n')
+})
