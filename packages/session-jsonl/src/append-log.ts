@@ -12,6 +12,7 @@ import {
 } from '@loci/disk'
 import type { Lease, OpenFile } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
+import { requireFile } from './require-file.ts'
 import { sessionPath } from './session-path.ts'
 
 /** How far an append goes before it resolves: to the operating system, or to the disk. */
@@ -46,7 +47,7 @@ export class AppendLog {
    */
   async openExisting(): Promise<void> {
     // Asked first, so that opening what is not there leaves no lock file behind.
-    await files.stat(this.path).catch((error: unknown) => {
+    await requireFile(this.path).catch((error: unknown) => {
       throw fileErrno(error) === 'ENOENT' ? notFound(this.path, error) : error
     })
     const lease = await takeLease(this.path, this.#sessionId)
@@ -56,7 +57,7 @@ export class AppendLog {
   /** Appends lines, each with its newline, in one write. Makes the file of a new session. */
   async append(lines: string): Promise<void> {
     const file = this.#open?.file ?? (await this.#create())
-    if ((await file.stat()).nlink === 0n) throw notFound(this.path)
+    if ((await file.stat()).nlink === 0n) throw await this.#gone()
     await appendRecords(file, Buffer.from(lines))
     if (this.#durability === 'fsync') await file.datasync()
   }
@@ -71,6 +72,13 @@ export class AppendLog {
     } finally {
       await open.lease.release()
     }
+  }
+
+  /** The error for a file that has no name any more. */
+  async #gone(): Promise<LociError> {
+    if ((await orAbsent(files.lstat(this.path))) === undefined) return notFound(this.path)
+    const message = `The file at ${JSON.stringify(this.path)} was replaced by another while the session was open; close it and open it again`
+    return new LociError('SESSION_NOT_FOUND', message, { details: { path: this.path } })
   }
 
   async #create(): Promise<OpenFile> {

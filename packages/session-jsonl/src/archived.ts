@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { files, isAbsent } from '@loci/disk'
 import type { Damage } from '@loci/disk'
 import { isObject } from './entry.ts'
+import { requireFile } from './require-file.ts'
 
 /**
  * Whether a session is archived, by `archived.json` among its side files. A mark that cannot be read counts as none
@@ -12,6 +13,7 @@ import { isObject } from './entry.ts'
 export async function readArchived(sideDirectory: string): Promise<{ archived: boolean; damage?: Damage }> {
   const path = join(sideDirectory, ARCHIVED_FILE)
   try {
+    await requireFile(path)
     const value: unknown = JSON.parse((await files.readFile(path)).toString('utf8').replace(/^\uFEFF/, ''))
     if (isObject(value) && typeof value['archived'] === 'boolean') return { archived: value['archived'] }
   } catch (error) {

@@ -17,8 +17,8 @@ import { wellFormed } from './well-formed.ts'
 /**
  * Copies a conversation into a new session of the same project, whole without its source: the entries from the root to
  * `upTo`, with the whole message that it is part of and its tool results. They keep uuid, parentUuid and timestamp, and
- * every byte but the session id; a uuid is unique per session, not globally. What {@link planFork} says is copied with
- * them, and so are the side files (subagents, whose lines get the new id, tool results, scratchpad). The fork's
+ * every byte but the session id; a uuid is unique per session, not globally. With them go the
+ * records outside the conversation but for titles, tips, usage and lineage, and the side files (subagents, whose lines get the new id, tool results, scratchpad). The fork's
  * `conversation()` is the source's up to there, byte for byte.
  *
  * The source is only read, and may be open elsewhere. The fork appears whole or not at all, also after a crash, which
@@ -31,10 +31,16 @@ import { wellFormed } from './well-formed.ts'
  * entry of the conversation; ENTRY_INVALID for an empty title or an id that is no file name; DISK_FULL, DISK_IO
  */
 export async function forkSession(
-  options: SessionOptions & { sessionId: string; upTo?: string; title?: string; newSessionId?: string },
+  options: SessionOptions & {
+    sessionId: string
+    upTo?: string | undefined
+    title?: string | undefined
+    newSessionId?: string | undefined
+  },
 ): Promise<{ sessionId: string; path: string }> {
   const { projectDir, sessionId, upTo, clock = () => new Date(), createId = randomUUID } = options
   const sourcePath = sessionPath(projectDir, sessionId)
+  if (upTo !== undefined && typeof upTo !== 'string') throw new TypeError('upTo must be a string')
   const newId = options.newSessionId ?? createId()
   const path = sessionPath(projectDir, newId)
   const title = checkTitle(options.title)

@@ -1,6 +1,7 @@
 import { files, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
+import { requireFile } from './require-file.ts'
 
 /** How much of each end of a transcript is read to list it, in bytes. */
 export const LITE_READ_BUF_SIZE = 65_536
@@ -46,7 +47,7 @@ export async function readEnds(
   options: { sizeBytes?: number | undefined; bytes?: number; wantedFor?: (head: string) => boolean },
 ): Promise<Ends | undefined> {
   const { sizeBytes = Number.POSITIVE_INFINITY, bytes = 0, wantedFor = () => false } = options
-  const file = await orAbsent(files.open(path, 'r'))
+  const file = await orAbsent(requireFile(path).then(() => files.open(path, 'r')))
   if (file === undefined) return undefined
   try {
     const stat = await file.stat()

@@ -139,7 +139,10 @@ export class JsonlSession implements Session {
   }
 
   conversation(
-    options: { tip?: string; renderAttachment?: (entry: Entry) => string | null } = {},
+    options: {
+      tip?: string | undefined
+      renderAttachment?: ((entry: Entry) => string | null) | undefined
+    } = {},
   ): Promise<ModelMessage[]> {
     return this.#looking((analysis) =>
       buildConversation(chainTo(analysis, this.#tipNode(options.tip)), {

@@ -21,10 +21,10 @@ import { sessionIdOf } from './session-path.ts'
  */
 export async function listSessions(options: {
   projectsDir: string
-  cwd?: string | string[]
-  limit?: number
-  offset?: number
-  archived?: boolean
+  cwd?: string | string[] | undefined
+  limit?: number | undefined
+  offset?: number | undefined
+  archived?: boolean | undefined
 }): Promise<SessionInfo[]> {
   const { projectsDir, offset = 0, archived = false } = options
   if (typeof projectsDir !== 'string') throw new TypeError('projectsDir must be a path')

@@ -1,5 +1,6 @@
 import { files, isAbsent, LociError } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
+import { requireFile } from './require-file.ts'
 import { TranscriptParser } from './transcript.ts'
 import type { TranscriptItem } from './transcript.ts'
 
@@ -10,7 +11,8 @@ const CHUNK_BYTES = 256 * 1024
  * never ends the reading: what can be read after it is read. Nothing is written. Memory is bounded by the longest
  * line.
  *
- * @throws {LociError} SESSION_NOT_FOUND when there is no such file; DISK_IO
+ * @throws {TypeError} when `path` is no string
+ * @throws {LociError} SESSION_NOT_FOUND when there is no such file; DISK_IO, also when it is no file
  */
 export async function* readTranscript(path: string): AsyncIterable<TranscriptItem> {
   const file = await openTranscript(path)
@@ -30,6 +32,7 @@ export async function* readTranscript(path: string): AsyncIterable<TranscriptIte
  */
 export async function openTranscript(path: string): Promise<OpenFile> {
   try {
+    await requireFile(path)
     return await files.open(path, 'r')
   } catch (error) {
     throw isAbsent(error) ? notFound(path, error) : error

@@ -46,7 +46,8 @@ const LONG_HEAD_BYTES = 1024 * 1024
  * What a list shows of the session at `path`; `undefined` if there is no such file. Reads at most 64 KiB from each end,
  * whatever the size; only if the head holds no whole prompt, or no directory for one that it cuts, it reads on, to 1 MiB.
  *
- * @throws {LociError} DISK_IO
+ * @throws {TypeError} when `path` is no string
+ * @throws {LociError} DISK_IO, also when it is no file
  */
 export async function sessionInfo(path: string): Promise<SessionInfo | undefined> {
   return (await readSessionInfo(path))?.info
@@ -56,6 +57,7 @@ export async function sessionInfo(path: string): Promise<SessionInfo | undefined
 export async function readSessionInfo(
   path: string,
 ): Promise<{ info: SessionInfo; hasConversation: boolean } | undefined> {
+  if (typeof path !== 'string') throw new TypeError('path must be a string')
   const sessionId = basename(path, '.jsonl')
   const ends = await readEnds(path, {
     bytes: LONG_HEAD_BYTES,

@@ -5,7 +5,8 @@ import { invalid } from './entry.ts'
  * The transcript of a session.
  *
  * @throws {TypeError} when the directory or the id is no string
- * @throws {LociError} ENTRY_INVALID when the id is no plain file name. Other programs list ids that are UUIDs only.
+ * @throws {LociError} ENTRY_INVALID when the id is no plain file name, or one that the folder has for
+ * something else. Other programs list ids that are UUIDs only.
  */
 export function sessionPath(projectDir: unknown, sessionId: unknown): string {
   if (typeof projectDir !== 'string' || projectDir === '') throw new TypeError('projectDir must be a path')
@@ -24,6 +25,11 @@ export function sessionIdOf(fileName: string): string | undefined {
 
 function checkSessionId(id: unknown): string {
   if (typeof id !== 'string') throw new TypeError('sessionId must be a string')
+  // Its side files would lie in the project's memory, or where a transcript may.
+  if (/^memory$|\.jsonl$/i.test(id))
+    throw invalid(`${JSON.stringify(id)} is the name of something else in the folder; use a UUID`, {
+      sessionId: id,
+    })
   if (/^[\dA-Za-z](?:[\w.-]{0,126}[\w-])?$/.test(id) && !id.includes('..')) return id
   throw invalid(`${JSON.stringify(id)} is no session id; use a UUID`, { sessionId: id })
 }

@@ -14,14 +14,14 @@ export interface SessionOptions {
   /** The project's folder, made (0755) with the first append. See `resolveProjectDir` of `@loci/disk/project`. */
   projectDir: string
   /** The working directory, recorded on each line; lists go by it. */
-  cwd?: string
+  cwd?: string | undefined
   /** The version of the program that writes. */
-  version?: string
-  gitBranch?: string
+  version?: string | undefined
+  gitBranch?: string | undefined
   /** `'os'` (default): an append survives a crash of the process. `'fsync'`: a power cut too. */
-  durability?: Durability
-  clock?: () => Date
-  createId?: () => string
+  durability?: Durability | undefined
+  clock?: (() => Date) | undefined
+  createId?: (() => string) | undefined
 }
 
 /**
@@ -65,13 +65,21 @@ export interface Session {
    */
   chain(tip?: string): Promise<Entry[]>
   /**
-   * What to send to the model: messages that the Messages API accepts, with the rules of {@link buildConversation}.
+   * What to send to the model: messages that the Messages API accepts as they are. Roles alternate, the first is the
+   * user's; lines of one `message.id` are one message; every tool call has exactly one result in the message after it
+   * ("Interrupted." where there is none), and a result without its call is left out; nothing is empty. What is malformed is left
+   * out and is damage (`unreadable-content`). Attachments are left out unless they are rendered. What is sent when the
+   * conversation ends with a prompt is, byte for byte, the beginning of what is sent as it grows.
+   *
+   * @param options.tip default: the session's
+   * @param options.renderAttachment what an attachment says to the model, in the user message that follows it; `null`
+   * for nothing
    *
    * @throws {LociError} ENTRY_NOT_FOUND, DISK_IO
    */
   conversation(options?: {
-    tip?: string
-    renderAttachment?: (entry: Entry) => string | null
+    tip?: string | undefined
+    renderAttachment?: ((entry: Entry) => string | null) | undefined
   }): Promise<ModelMessage[]>
   /** Every end of a branch, the last in the file first; without tool results that are put back into another branch. */
   tips(): Promise<Tip[]>
@@ -92,7 +100,9 @@ export interface Session {
  * @param options.sessionId default: `createId()`. Other programs list UUIDs only.
  * @throws {LociError} SESSION_EXISTS when the id is taken; ENTRY_INVALID when it is no file name; DISK_IO
  */
-export async function createSession(options: SessionOptions & { sessionId?: string }): Promise<Session> {
+export async function createSession(
+  options: SessionOptions & { sessionId?: string | undefined },
+): Promise<Session> {
   const id = options.sessionId ?? (options.createId ?? randomUUID)()
   const path = sessionPath(options.projectDir, id)
   if (await orAbsent(files.lstat(path))) throw sessionExists(path)
@@ -107,7 +117,7 @@ export async function createSession(options: SessionOptions & { sessionId?: stri
  * when the id is no file name; DISK_IO
  */
 export async function openSession(
-  options: SessionOptions & { sessionId: string; mode?: 'write' | 'read' },
+  options: SessionOptions & { sessionId: string; mode?: 'write' | 'read' | undefined },
 ): Promise<Session> {
   const { sessionId, mode = 'write' } = options
   if (mode !== 'write' && mode !== 'read') throw new TypeError(`mode must be 'write' or 'read'`)

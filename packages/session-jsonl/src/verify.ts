@@ -13,7 +13,8 @@ import type { TranscriptItem } from './transcript.ts'
  * `missing-uuid` `foreign-session` `stray-result` `unreadable-content` `unfinished-compaction` `missing-kept` (lines that do not fit);
  * `archive-mark` (its archived.json).
  *
- * @throws {LociError} SESSION_NOT_FOUND, DISK_IO
+ * @throws {TypeError} when `path` is no string
+ * @throws {LociError} SESSION_NOT_FOUND; DISK_IO, also when it is no file
  */
 export async function verifySession(path: string): Promise<Damage[]> {
   const items: TranscriptItem[] = []

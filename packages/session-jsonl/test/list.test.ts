@@ -289,8 +289,8 @@ describe('large transcripts', () => {
       return undefined
     })
     await sessionInfo(made.path(`p/${SID}.jsonl`))
-    // Head, tail, and the mark of an archived session that is not there.
-    expect(reads).toBe(3)
+    // Head and tail.
+    expect(reads).toBe(2)
     await made.remove()
   })
 

@@ -1,6 +1,15 @@
+import { execFileSync } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
-import { readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { createSession, openSession, sessionInfo, verifySession } from '@loci/session-jsonl'
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  createSession,
+  forkSession,
+  listSessions,
+  openSession,
+  readTranscript,
+  sessionInfo,
+  verifySession,
+} from '@loci/session-jsonl'
 import type { Session, SessionOptions } from '@loci/session-jsonl'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -668,6 +677,19 @@ describe('a file that others write to', () => {
     await made.remove()
   })
 
+  test('a session whose file was replaced while open says so and takes no more lines', async () => {
+    const made = await project(jsonl(...straight(2)))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    await writeFile(`${made.file}.new`, jsonl(...straight(1)))
+    await rename(`${made.file}.new`, made.file)
+    await expect(session.append(say('lost'))).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+      message: expect.stringContaining('was replaced by another while the session was open'),
+    })
+    await session.close()
+    await made.remove()
+  })
+
   test('a session that was deleted while open takes no more lines', async () => {
     const made = await project(jsonl(...straight(2)))
     const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
@@ -725,6 +747,54 @@ test('a transcript without permission is DISK_IO, not absent', async () => {
   await expect(createSession({ projectDir: made.projectDir, sessionId: SID })).rejects.toMatchObject({
     code: 'DISK_IO',
   })
+  await made.remove()
+})
+
+test('what is no file is named and never waited for', async () => {
+  const made = await project(undefined)
+  execFileSync('mkfifo', [made.file])
+  const options = { projectDir: made.projectDir, sessionId: SID }
+  const asked: (() => Promise<unknown>)[] = [
+    () => openSession(options),
+    () => openSession({ ...options, mode: 'read' }),
+    () => forkSession({ ...options, newSessionId: OTHER }),
+    () => verifySession(made.file),
+    () => sessionInfo(made.file),
+  ]
+  for (const ask of asked)
+    await expect(ask()).rejects.toMatchObject({
+      code: 'DISK_IO',
+      message: expect.stringContaining('is a FIFO'),
+    })
+  expect(await listSessions({ projectsDir: made.root })).toEqual([])
+  await made.remove()
+})
+
+test('a mark of an archived session that is no file is damage and never waited for', async () => {
+  const made = await project(jsonl(...straight(2)), { [`p/${SID}/`]: '' })
+  execFileSync('mkfifo', [made.path(`p/${SID}/archived.json`)])
+  expect(await verifySession(made.file)).toMatchObject([{ kind: 'archive-mark' }])
+  await made.remove()
+})
+
+test.each(['memory', 'Memory', 'a.jsonl'])('the session id %s is refused', async (sessionId) => {
+  const made = await project(undefined)
+  await expect(createSession({ projectDir: made.projectDir, sessionId })).rejects.toMatchObject({
+    code: 'ENTRY_INVALID',
+  })
+  await made.remove()
+})
+
+test('a path or an entry that is no string is a TypeError', async () => {
+  const made = await project(jsonl(...straight(2)))
+  const seven: unknown = 7
+  const no = seven as string
+  const read = async (): Promise<void> => {
+    for await (const item of readTranscript(no)) expect(item).toBeUndefined()
+  }
+  const options = { projectDir: made.projectDir, sessionId: SID, upTo: no }
+  for (const asked of [verifySession(no), sessionInfo(no), read(), forkSession(options)])
+    await expect(asked).rejects.toBeInstanceOf(TypeError)
   await made.remove()
 })
 

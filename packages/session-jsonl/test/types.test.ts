@@ -1,3 +1,4 @@
+import { createSession, forkSession, listSessions, openSession } from '@loci/session-jsonl'
 import type {
   ContentBlock,
   Entry,
@@ -37,6 +38,39 @@ test('drafts and messages', () => {
     { role: 'system', content: 'x' },
   ]
   expect([drafts.length, records.length, messages.length]).toEqual([4, 1, 3])
+})
+
+test('options that may be undefined are the same as absent ones', () => {
+  const maybe = <T>(value: T): T | undefined => value
+  const use = async (projectDir: string): Promise<void> => {
+    const options = {
+      projectDir,
+      cwd: maybe('/w'),
+      version: maybe('1'),
+      gitBranch: maybe('main'),
+      durability: maybe('fsync' as const),
+      clock: maybe(() => new Date()),
+      createId: maybe(() => 'x'),
+    }
+    const session = await createSession({ ...options, sessionId: maybe('x') })
+    await session.conversation({ tip: maybe('x'), renderAttachment: maybe(() => null) })
+    await openSession({ ...options, sessionId: 'x', mode: maybe('read' as const) })
+    await forkSession({
+      ...options,
+      sessionId: 'x',
+      upTo: maybe('x'),
+      title: maybe('x'),
+      newSessionId: maybe('x'),
+    })
+    await listSessions({
+      projectsDir: projectDir,
+      cwd: maybe('/w'),
+      limit: maybe(1),
+      offset: maybe(1),
+      archived: maybe(true),
+    })
+  }
+  expect(use).toBeTypeOf('function')
 })
 
 test('what a session gives out', () => {
