@@ -35,7 +35,7 @@ export class EditLog {
   readonly #notes = new Map<string, { state: FileState; isFirst: boolean }>()
   readonly #names = new Map<string, string>()
   readonly #events = new Map<string, LastEvent>()
-  readonly #evicted = new Set<string>()
+  readonly #evicted = new Map<string, number>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
   #operationsSeen = 0
@@ -111,7 +111,9 @@ export class EditLog {
         this.#unseen.push(record)
         return
       case 'evicted':
-        for (const snapshot of record.snapshots) this.#evicted.add(identityOf(snapshot))
+        for (const identity of record.snapshots.map(identityOf)) {
+          this.#evicted.set(identity, (this.#evicted.get(identity) ?? 0) + 1)
+        }
         return
       case 'rewind':
         this.#operationsSeen += 1
@@ -168,7 +170,8 @@ export class EditLog {
     return this.#names.get(contentKey(state))
   }
 
-  get evicted(): ReadonlySet<string> {
+  /** How many snapshots of each identity were evicted, the oldest first: in a foreign ledger both may repeat. */
+  get evicted(): ReadonlyMap<string, number> {
     return this.#evicted
   }
 

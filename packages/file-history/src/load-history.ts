@@ -4,7 +4,7 @@ import type { EditLog } from './edits.ts'
 import { defaultLedgerPath, parseLedgerRecord, readLedger } from './ledger.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { evict, foldLedger, identityOf } from './snapshot.ts'
-import type { FileHistoryState, LedgerRecord } from './snapshot.ts'
+import type { FileHistoryState, LedgerRecord, Snapshot } from './snapshot.ts'
 import { realDirectory } from './track-path.ts'
 
 /** The real paths of the two folders, as far as they exist. */
@@ -31,19 +31,29 @@ export async function readSnapshots(
   return { records, damage: [...((await ledger.damage?.()) ?? []), ...damage] }
 }
 
-/** The state that ledger and log tell, after eviction, and the highest version of each file. Pure. */
+/**
+ * The state that ledger and log tell, after eviction, and the highest version of each file. Pure.
+ *
+ * @returns `overdue`: snapshots that are evicted now, of which the log does not say so yet
+ */
 export function loadHistory(
   foreign: readonly unknown[],
   log: Pick<EditLog, 'evicted'>,
   maxSnapshots: number,
-): { state: FileHistoryState; versions: Map<string, number> } {
+): { state: FileHistoryState; versions: Map<string, number>; overdue: readonly Snapshot[] } {
   const records: LedgerRecord[] = []
   for (const value of foreign) {
     const { record } = parseLedgerRecord(value)
     if (record) records.push(record)
   }
   const { state: whole, versions } = foldLedger(records)
-  const present = evict(whole, (snapshot) => log.evicted.has(identityOf(snapshot)))
-  const excess = present.snapshots.length - maxSnapshots
-  return { state: evict(present, (_, index) => index < excess), versions }
+  const gone = new Map(log.evicted)
+  const present = evict(whole, (snapshot) => {
+    const identity = identityOf(snapshot)
+    const count = gone.get(identity) ?? 0
+    if (count > 0) gone.set(identity, count - 1)
+    return count > 0
+  })
+  const overdue = present.snapshots.slice(0, Math.max(0, present.snapshots.length - maxSnapshots))
+  return { state: evict(present, (_, index) => index < overdue.length), versions, overdue }
 }

@@ -78,7 +78,7 @@ export class OpenHistory implements FileHistory {
     const { dir, root, clock = () => new Date(), maxBytes, maxFileBytes = Infinity } = options
     const log = await EditLog.open(dir)
     const read = await readSnapshots(dir, options.ledger)
-    const { state, versions } = loadHistory(read.records, log, maxSnapshots)
+    const { state, versions, overdue } = loadHistory(read.records, log, maxSnapshots)
     const cell = options.state ?? ownCell()
     cell.setState(() => state)
     const isLedgerDamaged = read.damage.length > 0
@@ -97,6 +97,7 @@ export class OpenHistory implements FileHistory {
       maxFileBytes,
       versions,
       lostKeys,
+      overdue,
       isLedgerDamaged,
     })
     const commands = new CommandTracker({
@@ -201,6 +202,8 @@ export class OpenHistory implements FileHistory {
     const dryRun = options.dryRun ?? false
     return this.#gate.exclusive(async () => {
       if (!dryRun) this.#requireWritable()
+      // Before their backups go: with a higher limit the snapshots would come back without them.
+      if (!dryRun) await this.#tracker.recordOverdue()
       const isBaseInUse = this.#commands.isInUse
       if (!dryRun && !isBaseInUse) this.#commands.forget()
       return collectGarbage({

@@ -29,6 +29,8 @@ export interface TrackerOptions {
   versions: Map<string, number>
   /** Files that were edited before the newest snapshot's end, but no snapshot that can be read holds them. */
   lostKeys: Set<string>
+  /** Snapshots over the limit when the history was opened: to be recorded as evicted with the first write. */
+  overdue: readonly Snapshot[]
   /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
   isLedgerDamaged: boolean
 }
@@ -45,9 +47,11 @@ export class Tracker {
   #settling: Promise<unknown> = Promise.resolve()
   #snapshotsInFlight = 0
   #hasRecordedSnapshot: boolean
+  #overdue: readonly Snapshot[]
 
   constructor(options: TrackerOptions) {
     this.#options = options
+    this.#overdue = options.overdue
     const { snapshots } = options.cell.getState()
     this.#hasRecordedSnapshot = snapshots.length > 0
     this.#backups = new VersionedBackups(options, snapshots)
@@ -184,7 +188,7 @@ export class Tracker {
     const { cell, log } = this.#options
     const former = this.#anchor()
     const stray = log.strayEvents(cell.getState())
-    const timestamp = this.#now()
+    const timestamp = this.#timeOfSnapshot(messageId)
     const identity = identityOf({ messageId, timestamp })
     const backups = looks.map(({ key, backup }) => [key, backup] as const)
     // Before the snapshot is there, so that it never claims unsaid to have seen them.
@@ -270,6 +274,22 @@ export class Tracker {
       }
       throw error
     }
+    // What was written is written; without this line the snapshots are evicted at the next open again.
+    await this.recordOverdue().catch(() => undefined)
+  }
+
+  /** Records that the snapshots over the limit at opening are evicted, once. */
+  async recordOverdue(): Promise<void> {
+    const overdue = this.#overdue
+    if (overdue.length === 0) return
+    this.#overdue = []
+    const snapshots = overdue.map(({ messageId, timestamp }) => ({ messageId, timestamp }))
+    try {
+      await this.#options.log.append([{ type: 'evicted', snapshots, timestamp: this.#now() }])
+    } catch (error) {
+      this.#overdue = overdue
+      throw error
+    }
   }
 
   #refuseOwn(path: string): void {
@@ -282,6 +302,16 @@ export class Tracker {
   #anchor(): Anchor {
     const newest = this.#options.cell.getState().snapshots.at(-1)
     return newest ? { messageId: newest.messageId, timestamp: newest.timestamp } : null
+  }
+
+  /** Now; later by milliseconds where a snapshot with that id has that time already. */
+  #timeOfSnapshot(messageId: string): string {
+    const taken = new Set(this.#options.cell.getState().snapshots.map(identityOf))
+    let timestamp = this.#now()
+    while (taken.has(identityOf({ messageId, timestamp }))) {
+      timestamp = new Date(Date.parse(timestamp) + 1).toISOString()
+    }
+    return timestamp
   }
 
   #now(): string {

@@ -1,3 +1,4 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { backupFileName, linkBackups, verifyFileHistory } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
@@ -45,6 +46,76 @@ describe('eviction', () => {
     expect(await work.read('a.txt')).toBe('a2')
     await history.makeSnapshot('m1')
     expect(await history.rewind('m1')).toMatchObject({ messageId: 'm1' })
+    await history.close()
+  })
+
+  test.each(['makeSnapshot', 'gc'] as const)(
+    'what a lower limit evicts at opening stays evicted once something is written (%s)',
+    async (write) => {
+      let history = await work.open()
+      await history.trackEdit('a.txt', 'm0')
+      for (const number of [1, 2, 3]) {
+        await work.write('a.txt', `a${number}`)
+        await history.makeSnapshot(`m${number}`)
+      }
+      await history.close()
+      history = await work.open({ maxSnapshots: 2 })
+      expect(await failure(history.planRewind('m1'))).toMatchObject({ code: 'SNAPSHOT_EVICTED' })
+      await history.close()
+      history = await work.open()
+      expect(history.snapshots()).toHaveLength(4)
+      await history.close()
+      history = await work.open({ maxSnapshots: 2 })
+      await (write === 'gc' ? history.gc() : history.makeSnapshot('m4'))
+      await history.close()
+      history = await work.open()
+      expect(await failure(history.planRewind('m1'))).toMatchObject({ code: 'SNAPSHOT_EVICTED' })
+      expect(history.snapshots().map(({ messageId }) => messageId)).toContain('m3')
+      expect(await verifyFileHistory(work)).toEqual([])
+      await history.close()
+    },
+  )
+
+  test('with a clock that stands still and one id, an eviction takes one snapshot', async () => {
+    const clock = (): Date => new Date(0)
+    let history = await work.open({ maxSnapshots: 2, clock })
+    await history.trackEdit('a.txt', 'm')
+    for (const number of [1, 2, 3]) {
+      await work.write('a.txt', `a${number}`)
+      await history.makeSnapshot('m')
+    }
+    const before = history.snapshots()
+    await history.close()
+    history = await work.open({ maxSnapshots: 2, clock })
+    expect(history.snapshots()).toEqual(before)
+    await history.rewind('m')
+    expect(await work.read('a.txt')).toBe('a3')
+    await history.close()
+  })
+
+  test('of snapshots in a foreign ledger that have id and time in common, one is evicted at a time', async () => {
+    const backup = { backupFileName: null, version: 1, backupTime: '' }
+    const snapshot = {
+      messageId: 'm',
+      timestamp: '2026-01-01T00:00:00.000Z',
+      trackedFileBackups: { x: backup },
+    }
+    const record = {
+      type: 'file-history-snapshot' as const,
+      messageId: 'm',
+      snapshot,
+      isSnapshotUpdate: false,
+    }
+    const records: LedgerRecord[] = [record, record, record]
+    const ledger = {
+      load: async () => records,
+      append: async (line: LedgerRecord) => void records.push(line),
+    }
+    let history = await work.open({ ledger, maxSnapshots: 2 })
+    await history.makeSnapshot('n')
+    await history.close()
+    history = await work.open({ ledger, maxSnapshots: 100 })
+    expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m', 'n'])
     await history.close()
   })
 
@@ -245,6 +316,56 @@ describe('linkBackups', () => {
       copied: 0,
     })
     expect(await failure(fs.stat(work.beside('none')))).toMatchObject({ code: 'ENOENT' })
+  })
+
+  test('a fork is as of the beginning, also if the parent goes on meanwhile', async () => {
+    const parent = await work.open()
+    await parent.trackEdit('a.txt', 'm0')
+    await parent.close()
+    const ledger = await fs.readFile(work.inDir('snapshots.jsonl'), 'utf8')
+    const name = backupFileName(work.path('b.txt'), 1)
+    const backup = { backupFileName: name, version: 1, backupTime: '' }
+    const delta = { messageId: 'b', snapshotMessageId: 'm0', trackingPath: 'b.txt', backup, timestamp: '' }
+    setFaultHook((operation) => {
+      if (operation !== 'link') return undefined
+      setFaultHook(undefined)
+      writeFileSync(work.inDir(name), 'b')
+      appendFileSync(
+        work.inDir('snapshots.jsonl'),
+        `${JSON.stringify({ type: 'file-history-delta', ...delta })}\n`,
+      )
+      return undefined
+    })
+    const fork = work.beside('fork')
+    await linkBackups({ fromDir: work.dir, toDir: fork })
+    expect(await verifyFileHistory({ dir: fork, root: work.root })).toEqual([])
+    expect(await fs.readFile(`${fork}/snapshots.jsonl`, 'utf8')).toBe(ledger)
+  })
+
+  test('called again after both have gone on, it leaves what the fork knows of its own', async () => {
+    const parent = await work.open()
+    await parent.makeSnapshot('m1')
+    await edit(work, parent, 'a.txt', 'a1')
+    const fork = work.beside('fork')
+    await linkBackups({ fromDir: work.dir, toDir: fork })
+    const other = await work.open({ dir: fork })
+    await work.write('a.txt', 'fork')
+    await other.makeSnapshot('f2')
+    await edit(work, other, 'a.txt', 'fork 2')
+    await other.close()
+    await work.write('a.txt', 'parent')
+    await parent.makeSnapshot('m2')
+    await work.write('a.txt', 'parent 2')
+    await parent.makeSnapshot('m3')
+    await edit(work, parent, 'a.txt', 'parent 3')
+    await parent.close()
+    await work.write('a.txt', 'fork 2')
+    await linkBackups({ fromDir: work.dir, toDir: fork })
+    expect(await verifyFileHistory({ dir: fork, root: work.root })).toEqual([])
+    const history = await work.open({ dir: fork })
+    expect(await history.rewind('f2')).toMatchObject({ restored: [work.path('a.txt')], conflicts: [] })
+    expect(await work.read('a.txt')).toBe('fork')
+    await history.close()
   })
 
   test('a folder that somebody hard-linked as a whole does not share our own files for long', async () => {
