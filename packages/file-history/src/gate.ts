@@ -8,8 +8,8 @@ export class Gate {
   #barrier: Promise<unknown> | undefined
 
   shared<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#barrier) return this.#barrier.then(() => this.shared(action))
-    const running = action()
+    // It counts as running while it waits: a close that is asked for later waits for it as well.
+    const running = this.#barrier ? this.#barrier.then(action) : action()
     const settled: Promise<unknown> = running.then(
       () => this.#leave(settled),
       () => this.#leave(settled),

@@ -55,9 +55,15 @@ test('opening for writing makes the lock beside the folder and nothing else; the
 
 test('a closed history is refused, with what to do', async () => {
   const history = await work.open()
-  const making = history.makeSnapshot('m')
+  await history.trackEdit('a.txt', 'm')
+  const ends: string[] = []
+  const making = history.makeSnapshot('n').then(({ messageId }) => ends.push(messageId))
+  // What is under way is waited for, by a close and by a rewind; what is asked after that waits for them.
+  const rewinding = history.rewind('m').then(({ unchanged }) => ends.push(...unchanged))
+  const later = history.makeSnapshot('o').then(({ messageId }) => ends.push(messageId))
   await history.close()
-  expect(await making).toMatchObject({ messageId: 'm' })
+  expect(ends).toEqual(['n', work.path('a.txt'), 'o'])
+  await Promise.all([making, rewinding, later])
   expect(await failure(history.makeSnapshot('n'))).toMatchObject({
     code: 'HISTORY_LOCKED',
     message: expect.stringContaining('open it again'),
