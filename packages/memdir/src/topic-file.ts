@@ -173,7 +173,9 @@ function parseFrontMatter(yaml: string): FrontMatter {
   const error = document.errors[0]
   if (error !== undefined) {
     const line = (error.linePos?.[0].line ?? 1) + 1
-    const message = `The front matter is not valid YAML: ${error.message.split('\n')[0] ?? error.code}`
+    // Its own place, and the lines it quotes, are counted from the fence.
+    const why = error.message.replace(/\s*\n.*$/s, '').replace(/ at line \d+, column \d+:?$/, '')
+    const message = `The front matter is not valid YAML: ${why}`
     return { problem: { kind: 'front-matter', line, message } }
   }
   if (document.contents !== null && !isMap(document.contents)) {
