@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { acquireLease, isLociError, LociError } from '@loci/disk'
+import { acquireLease, leaseHolder, LociError } from '@loci/disk'
 import type { Lease } from '@loci/disk'
 
 /** How long a change waits for another process to finish its own. */
@@ -32,10 +32,19 @@ async function acquire(path: string, waitMs: number): Promise<Lease> {
   try {
     return await acquireLease(path, { waitMs })
   } catch (error) {
-    if (!isLociError(error, 'LEASE_HELD')) throw error
-    throw new LociError('MEMORY_CONFLICT', `Memory is being changed by somebody else: ${error.message}`, {
-      details: error.details,
-      cause: error,
-    })
+    const holder = leaseHolder(error)
+    if (holder === undefined) throw error
+    const { who, ...details } = holder
+    const advice = holder.decidable
+      ? 'wait for it or end it, then try again'
+      : 'if that is gone for certain, free the file with breakLease of @loci/disk'
+    throw new LociError(
+      'MEMORY_CONFLICT',
+      `Memory in ${JSON.stringify(path)} is being changed by ${who}; ${advice}`,
+      {
+        details,
+        cause: error,
+      },
+    )
   }
 }

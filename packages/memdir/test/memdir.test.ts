@@ -496,10 +496,32 @@ describe('two at once', () => {
     const lease = await acquireLease(work.path('memory/MEMORY.md'))
     const error: unknown = await (await open({ waitMs: 0 })).save(draft).catch((thrown: unknown) => thrown)
     expect(isLociError(error, 'MEMORY_CONFLICT')).toBe(true)
-    expect(error).toMatchObject({ details: { pid: process.pid, decidable: true } })
+    expect(error).toMatchObject({
+      details: { pid: process.pid, host: expect.any(String), since: expect.any(String), decidable: true },
+      message: expect.stringMatching(
+        new RegExp(`^Memory in ".*/memory/MEMORY.md" is being changed by process ${process.pid} on .*; wait`),
+      ),
+    })
     const waiting = memdir.save(draft)
     await lease.release()
     expect((await waiting).visible).toBe(true)
+  })
+
+  test('one whose holder cannot be decided says how to go on', async () => {
+    await mkdir(work.path('memory'))
+    await writeFile(work.path('memory/.MEMORY.md.lock.1'), 'not the record of an owner')
+    await expect((await open({ waitMs: 0 })).save(draft)).rejects.toMatchObject({
+      code: 'MEMORY_CONFLICT',
+      details: { pid: null, host: null, since: null, decidable: false },
+      message: expect.stringMatching(/an unknown process; .*breakLease/),
+    })
+  })
+
+  test('after close a handle goes on working', async () => {
+    await memdir.close()
+    expect((await memdir.save(draft)).visible).toBe(true)
+    await memdir.close()
+    expect((await memdir.list()).memories).toHaveLength(1)
   })
 
   test('calls on one handle keep their order, awaited or not, and close waits for them', async () => {
