@@ -158,6 +158,31 @@ describe('rewind', () => {
   })
 })
 
+describe('a fork', () => {
+  test('has the backups: a rewind in it works, and changes nothing of its parent', async () => {
+    const { sessionId } = (await run('sessions', 'fork', SESSION, '--json')).json() as { sessionId: string }
+    const ofParent = async (): Promise<unknown[]> =>
+      Object.entries(await work.snapshot()).filter(([name]) => name.includes(SESSION))
+    const before = await ofParent()
+    const rewound = await run('history', 'rewind', prompts[0] ?? '', '--session', sessionId, '--json')
+    expect(rewound.json()).toMatchObject({ restored: [work.path('project/auth.ts')], skipped: [] })
+    expect(await auth()).toBe('v0\n')
+    expect(await ofParent()).toEqual(before)
+  })
+
+  test('that is refused leaves none behind', async () => {
+    const before = await work.snapshot()
+    for (const wrong of [
+      ['--up-to', 'ffff'],
+      ['--up-to', ''],
+      ['--title', ' '],
+    ]) {
+      expect((await run('sessions', 'fork', SESSION, ...wrong)).code).toBe(1)
+    }
+    expect(await work.snapshot()).toEqual(before)
+  })
+})
+
 test('reading commands leave the home as it is, backups unreadable or not', async () => {
   const before = await work.snapshot()
   await run('history', 'list')

@@ -171,13 +171,6 @@ describe('what is refused changes nothing and says what to do', () => {
     expect(withoutLocks(await work.snapshot())).toEqual(withoutLocks(before))
   })
 
-  test('a fork that fails leaves no file history behind', async () => {
-    await run('sessions', 'fork', SESSION, '--up-to', 'ffff')
-    expect(
-      Object.keys(await work.snapshot()).filter((name) => name.startsWith('home/file-history/')),
-    ).toEqual([])
-  })
-
   test('an id that fits two sessions', async () => {
     await talk('other', '11111111-2222-4222-8222-222222222222', ['x'])
     const { code, err } = await run('sessions', 'show', '1111')
