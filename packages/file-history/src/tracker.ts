@@ -68,11 +68,13 @@ export class Tracker {
     const { cell, log } = this.#options
     await lookForEdit(target.path)
     const newest = cell.getState().snapshots.at(-1)
-    let backup = backupOf(newest, target.key)
-    if (backup === undefined) {
-      backup = await this.#backups.backUp(target)
-      await this.#join(target.key, backup, messageId)
-    }
+    const backup =
+      backupOf(newest, target.key) ??
+      (await this.#backups.keepingFirst(target.key, async () => {
+        const made = await this.#backups.backUp(target)
+        await this.#join(target.key, made, messageId)
+        return made
+      }))
     if (!log.isAboutToEdit(target.key, this.#anchor())) {
       const timestamp = this.#now()
       await log.append([
@@ -95,13 +97,15 @@ export class Tracker {
       if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return true
       const path = join(root, key)
       const target = { key, path, parent: dirname(path) }
-      const backup =
-        before === null
-          ? await this.#backups.recordAbsence(target)
-          : await unlessUnreadable(this.#backups.recordCopy(target, before))
-      if (backup === undefined) return false
-      await this.#join(key, backup, messageId)
-      return true
+      return this.#backups.keepingFirst(key, async () => {
+        const backup =
+          before === null
+            ? await this.#backups.recordAbsence(target)
+            : await unlessUnreadable(this.#backups.recordCopy(target, before))
+        if (backup === undefined) return false
+        await this.#join(key, backup, messageId)
+        return true
+      })
     })
   }
 

@@ -131,6 +131,23 @@ export class VersionedBackups {
     return createBackup({ dir, path: source, trackedPath: path, fromVersion, twin })
   }
 
+  /**
+   * Runs what makes the first record of a file known. Where it fails the backup is nobody's: the next one is the
+   * first again.
+   */
+  async keepingFirst<T>(key: string, action: () => Promise<T>): Promise<T> {
+    const isKnown = this.#options.versions.has(key)
+    try {
+      return await action()
+    } catch (error) {
+      if (!isKnown) {
+        this.#options.versions.delete(key)
+        this.#latest.delete(key)
+      }
+      throw error
+    }
+  }
+
   async #record({ key, parent }: TrackedPath, made: MadeBackup | undefined): Promise<Backup> {
     const { versions, log, clock } = this.#options
     const known = versions.get(key)

@@ -272,6 +272,27 @@ test('an edit that the ledger does not take is taken back, and can be announced 
   await history.close()
 })
 
+test.each(['changed', 'deleted'])(
+  'after an edit that the ledger did not take, the file being %s meanwhile, the next backup is its first',
+  async (how) => {
+    const ledger = memoryLedger()
+    const history = await work.open({ ledger })
+    await history.makeSnapshot('m1')
+    await history.makeSnapshot('m2')
+    ledger.before = () => {
+      throw new Error('refused')
+    }
+    expect(await failure(history.trackEdit('a.txt', 'a'))).toMatchObject({ message: 'refused' })
+    ledger.before = () => undefined
+    if (how === 'changed') await work.write('a.txt', 'by hand')
+    else await work.remove('a.txt')
+    await edit(work, history, 'a.txt', 'edited')
+    expect(await history.rewind('m1')).toMatchObject({ skipped: [], conflicts: [] })
+    expect(await work.read('a.txt')).toBe(how === 'changed' ? 'by hand' : null)
+    await history.close()
+  },
+)
+
 test('a file that joined a snapshot which then failed is still rewindable, now and after reopening', async () => {
   const ledger = memoryLedger()
   const cell = spyCell()

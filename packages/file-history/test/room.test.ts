@@ -1,6 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { backupFileName, linkBackups, verifyFileHistory } from '@loci/file-history'
+import type { LedgerRecord } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { edit, failure, project } from './project.ts'
