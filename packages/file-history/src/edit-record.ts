@@ -56,6 +56,10 @@ export type EditRecord =
       timestamp: string
     }
   | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
+  /** A command runs, and `base/` holds the files as they were before it. */
+  | { type: 'command'; id: string; messageId: string; timestamp: string }
+  /** What it changed is recorded, or nobody can tell any more. */
+  | { type: 'command-end'; id: string; timestamp: string }
   | Operation
   /** The file stands as the operation wants it (`after`), or as it was (`before`). */
   | { type: 'rewind-file'; id: string; trackingPath: string; side: 'before' | 'after' }
@@ -74,6 +78,9 @@ export function parseEditRecord(value: Fields): EditRecord | undefined {
       return parseEvent(value)
     case 'evicted':
       return parseEvicted(value)
+    case 'command':
+    case 'command-end':
+      return parseCommand(value)
     case 'rewind':
       return parseOperation(value)
     case 'rewind-file': {
@@ -123,6 +130,14 @@ function parseEvicted(value: Fields): EditRecord | undefined {
     .map(parseAnchor)
     .filter((snapshot) => snapshot !== undefined && snapshot !== null)
   return { type: 'evicted', snapshots, timestamp: timeOf(value) }
+}
+
+function parseCommand(value: Fields): EditRecord | undefined {
+  const { type, id, messageId } = value
+  const timestamp = timeOf(value)
+  if (typeof id !== 'string') return undefined
+  if (type === 'command-end') return { type, id, timestamp }
+  return typeof messageId === 'string' ? { type: 'command', id, messageId, timestamp } : undefined
 }
 
 function parseOperation(value: Fields): Operation | undefined {

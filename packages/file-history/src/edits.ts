@@ -38,7 +38,9 @@ export class EditLog {
   readonly #evicted = new Map<string, number>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
+  readonly #openCommands = new Map<string, string>()
   #operationsSeen = 0
+  #commandsSeen = 0
   #sequence = 0
   #appending: Promise<unknown> = Promise.resolve()
 
@@ -115,6 +117,13 @@ export class EditLog {
           this.#evicted.set(identity, (this.#evicted.get(identity) ?? 0) + 1)
         }
         return
+      case 'command':
+        this.#commandsSeen = Math.max(this.#commandsSeen, Number(/^c(\d{1,15})$/.exec(record.id)?.[1] ?? 0))
+        this.#openCommands.set(record.id, record.messageId)
+        return
+      case 'command-end':
+        this.#openCommands.delete(record.id)
+        return
       case 'rewind':
         this.#operationsSeen += 1
         this.#operations.push({ operation: this.#withUndone(record), written: new Set(), isEnded: false })
@@ -178,6 +187,17 @@ export class EditLog {
   /** Files that snapshots hold as they were before, because they could not be read. */
   get unseen(): readonly Extract<EditRecord, { type: 'unseen' }>[] {
     return this.#unseen
+  }
+
+  /** Message ids of commands by id that began and did not end: they run, or were cut off. */
+  get openCommands(): ReadonlyMap<string, string> {
+    return this.#openCommands
+  }
+
+  /** A name for the next command. */
+  nextCommandId(): string {
+    this.#commandsSeen += 1
+    return `c${this.#commandsSeen}`
   }
 
   /** Number of the last event; see {@link eventsSince}. */

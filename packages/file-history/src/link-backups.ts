@@ -83,7 +83,7 @@ async function carriedEdits(fromDir: string): Promise<EditRecord[]> {
       const { messageId, snapshot, timestamp } = operation
       const { trackingPath } = file
       carried.push({ type: 'edit', messageId, trackingPath, state: file[record.side], snapshot, timestamp })
-    } else carried.push(record)
+    } else if (record.type !== 'command' && record.type !== 'command-end') carried.push(record)
   }
   return carried
 }

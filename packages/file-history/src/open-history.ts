@@ -104,6 +104,8 @@ export class OpenHistory implements FileHistory {
       dir,
       root,
       tracker,
+      log,
+      clock,
       maxFiles: options.maxFiles ?? MAX_FILES,
       maxBytes: maxBytes ?? MAX_BASE_BYTES,
       maxFileBytes,
@@ -205,7 +207,7 @@ export class OpenHistory implements FileHistory {
       // Before their backups go: with a higher limit the snapshots would come back without them.
       if (!dryRun) await this.#tracker.recordOverdue()
       const isBaseInUse = this.#commands.isInUse
-      if (!dryRun && !isBaseInUse) this.#commands.forget()
+      if (!dryRun && !isBaseInUse) await this.#commands.forget()
       return collectGarbage({
         dir: this.#dir,
         state: this.#state(),

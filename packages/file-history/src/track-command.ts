@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { BaseCopies } from './base-copies.ts'
 import type { BaseIndex } from './base-copies.ts'
 import { compareStatsAndContent } from './compare.ts'
+import type { EditRecord } from './edit-record.ts'
+import type { EditLog } from './edits.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { ownFolder } from './track-path.ts'
 import type { Tracker } from './tracker.ts'
@@ -18,6 +20,8 @@ export interface CommandTrackerOptions {
   dir: string
   root: string
   tracker: Tracker
+  log: EditLog
+  clock: () => Date
   maxFiles: number
   maxBytes: number
   maxFileBytes: number
@@ -25,6 +29,8 @@ export interface CommandTrackerOptions {
 
 /** A tree as it was before a command. */
 interface Base {
+  /** Of the command. */
+  id: string
   files: Map<string, WalkedFile>
   unreadable: Set<string>
   copied: BaseIndex
@@ -40,28 +46,41 @@ export class CommandTracker {
   readonly #copies: BaseCopies
   readonly #running = new Set<Base>()
   readonly #queue = new KeyedQueue()
+  /** Commands of earlier runs that did not end: the copies made for them are still of use. */
+  readonly #cutOff: ReadonlySet<string>
   #starting = 0
 
   constructor(options: CommandTrackerOptions) {
     this.#options = options
     this.#copies = new BaseCopies(options.dir, options.root)
+    this.#cutOff = new Set(options.log.openCommands.keys())
   }
 
   /** The tree before. */
-  async begin(): Promise<Base> {
+  async begin(messageId: string): Promise<Base> {
     this.#starting += 1
     try {
-      return await this.#queue.run('base', () => this.#prepare())
+      const base = await this.#queue.run('base', () => this.#prepare())
+      const { log, clock } = this.#options
+      const timestamp = clock().toISOString()
+      try {
+        await log.append([{ type: 'command', id: base.id, messageId, timestamp }])
+      } catch (error) {
+        await this.end(base)
+        throw error
+      }
+      return base
     } finally {
       this.#starting -= 1
     }
   }
 
   async #prepare(): Promise<Base> {
-    const { root, dir } = this.#options
+    const { root, dir, log } = this.#options
     const walked = await walkTree(root, [ownFolder(dir, root)])
-    const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, false)
-    const base = { ...walked, copied }
+    const isCutOff = this.#cutOff.size > 0
+    const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isCutOff)
+    const base = { id: log.nextCommandId(), ...walked, copied }
     this.#running.add(base)
     return base
   }
@@ -80,14 +99,22 @@ export class CommandTracker {
     return this.#starting > 0 || this.#running.size > 0
   }
 
-  /** The folder of the copies is about to be emptied. */
-  forget(): void {
+  /** The folder of the copies is about to be emptied: of commands that were cut off nothing can be told any more. */
+  async forget(): Promise<void> {
+    const { log, clock } = this.#options
+    const timestamp = clock().toISOString()
+    const ends = [...log.openCommands.keys()].map((id): EditRecord => ({
+      type: 'command-end',
+      id,
+      timestamp,
+    }))
+    if (ends.length > 0) await log.append(ends)
     this.#copies.forget()
   }
 
   /** What differs from `base` now. Covered changes are recorded for `messageId`; the others are named. Absolute paths. */
   async cover(base: Base, messageId: string): Promise<{ changed: string[]; untracked: string[] }> {
-    const { dir, root, tracker } = this.#options
+    const { dir, root, tracker, log, clock } = this.#options
     const now = await walkTree(root, [ownFolder(dir, root)])
     const changed: string[] = []
     const untracked = new Set<string>([...now.unreadable].filter((key) => !base.unreadable.has(key)))
@@ -113,6 +140,9 @@ export class CommandTracker {
       if (isRecorded && (await tracker.recordState(key, messageId))) recorded.push(key)
       else untracked.add(key)
     }
+    // A line that is missing only has verify name a command that was covered.
+    const end: EditRecord = { type: 'command-end', id: base.id, timestamp: clock().toISOString() }
+    await log.append([end]).catch(() => undefined)
     const absolute = (key: string): string => join(root, key)
     return { changed: recorded.map(absolute).toSorted(), untracked: [...untracked].map(absolute).toSorted() }
   }
@@ -156,7 +186,7 @@ export async function trackCommand<T>(
   run: () => Promise<T>,
   during: <R>(action: () => Promise<R>) => Promise<R>,
 ): Promise<{ result: T; changed: string[]; untracked: string[] }> {
-  const base = await during(() => commands.begin())
+  const base = await during(() => commands.begin(messageId))
   try {
     const outcome = await run().then(
       (result) => ({ result }),

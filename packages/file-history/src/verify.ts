@@ -11,7 +11,7 @@ import { pathOfKey } from './track-path.ts'
 
 /**
  * Everything wrong with a history: lines that cannot be read, recorded paths that climb, backups that are missing,
- * damaged or of another file, files that a snapshot could not read, a rewind that was interrupted. Reads only; nothing for a history that does not exist.
+ * damaged or of another file, files that a snapshot could not read, a rewind or a command that was interrupted. Reads only; nothing for a history that does not exist.
  * A ledger that is passed in is asked for its records and its damage.
  *
  * @param options.maxSnapshots as the history is opened with; the backups of older snapshots may be gone
@@ -35,6 +35,10 @@ export async function verifyFileHistory(options: {
     const { path } = pathOfKey(root, trackingPath)
     const message = `Snapshot ${messageId} holds ${trackingPath} as it was before, since it could not be read: ${reason}`
     damage.push({ kind: 'unseen-file', path, message })
+  }
+  for (const messageId of log.openCommands.values()) {
+    const message = `A command of ${messageId} began and did not end: it runs still, or was cut off, and what it changed is not recorded; base/ keeps the files as they were before it, until gc`
+    damage.push({ kind: 'command-incomplete', path: join(dir, 'base'), message })
   }
   if (log.pending) {
     const { messageId } = log.pending.operation

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import * as fs from 'node:fs/promises'
+import { verifyFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -206,6 +208,27 @@ test('what cannot be looked at after the command was not deleted by it', async (
     changed: [],
     untracked: ['d', 'd/b.txt', 'd/c.txt'].map(work.path),
   })
+})
+
+test('a command that was cut off is reported, and its copies stay until gc', async () => {
+  const before = createHash('sha256').update('a.txt').digest('hex').slice(0, 32)
+  const server = await longCommand('c1')
+  await work.write('a.txt', 'by the command')
+  // What a kill leaves.
+  const left = await fs.readFile(work.inDir('edits.jsonl'))
+  await server.end()
+  await history.close()
+  await fs.writeFile(work.inDir('edits.jsonl'), left)
+  const report = [{ kind: 'command-incomplete', message: expect.stringMatching(/^A command of c1 /) }]
+  expect(await verifyFileHistory(work)).toMatchObject(report)
+  history = await work.open()
+  await history.trackCommand('c2', sh('printf a3 > a.txt'))
+  await history.trackCommand('c3', sh('printf a4 > a.txt'))
+  expect(await fs.readFile(work.inDir(`base/${before}`), 'utf8')).toBe('a1')
+  expect(await verifyFileHistory(work)).toMatchObject(report)
+  await history.gc()
+  expect(await fs.readdir(work.inDir('base'))).toEqual([])
+  expect(await verifyFileHistory(work)).toEqual([])
 })
 
 test('a directory that a command replaces by a file: the files in it are gone, and its result is told', async () => {
