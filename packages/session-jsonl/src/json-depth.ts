@@ -1,5 +1,5 @@
 /** Deeper than anything that is written nests; what walks a value by recursion has room for it. */
-export const MAX_DEPTH = 500
+const MAX_DEPTH = 500
 
 /** Whether a JSON value nests at most {@link MAX_DEPTH} levels. No recursion: a line may nest as deep as it is long. */
 export function isShallow(value: unknown): boolean {

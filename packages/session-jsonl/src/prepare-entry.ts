@@ -94,7 +94,7 @@ export function formatRecord(draft: unknown, sessionId: string): string {
  *
  * @throws {LociError} ENTRY_INVALID when it is too long
  */
-export function checkLength(line: string): string {
+function checkLength(line: string): string {
   if (line.length * 3 <= MAX_LINE_BYTES || Buffer.byteLength(line) <= MAX_LINE_BYTES) return line
   throw invalid(
     `The line is longer than ${MAX_LINE_BYTES} bytes, which nobody could read; keep large content in a file`,

@@ -10,6 +10,7 @@ import {
   entry,
   jsonl,
   lastPrompt,
+  often,
   OTHER,
   project,
   result,
@@ -22,8 +23,6 @@ import {
 import type { Line } from './lines.ts'
 
 afterEach(() => setFaultHook(undefined))
-
-const LONG = process.env['LOCI_LONG'] === '1'
 
 type Made = Awaited<ReturnType<typeof project>>
 
@@ -542,6 +541,6 @@ test('a fork at any entry of any tree, damaged or not, sends the bytes of its so
         await made.remove()
       }
     }),
-    { numRuns: LONG ? 400 : 20 },
+    { numRuns: often(200, 12) },
   )
 })

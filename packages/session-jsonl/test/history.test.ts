@@ -3,7 +3,7 @@ import { createSession, forkSession, openSession, verifySession } from '@loci/se
 import type { Session } from '@loci/session-jsonl'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { appendForeign, project, SID } from './lines.ts'
+import { appendForeign, often, project, SID } from './lines.ts'
 
 // Random histories of append, branch, rewind, reopen, crash and fork, against a model in memory.
 
@@ -135,6 +135,6 @@ test('a session is what its model is, after any history', async () => {
         await made.remove()
       }
     }),
-    { numRuns: 60 },
+    { numRuns: often(60, 20) },
   )
 })

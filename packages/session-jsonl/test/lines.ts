@@ -8,6 +8,13 @@ import type { Tree, TreeFile } from '@loci/disk/testing'
 export const SID = '11111111-2222-4333-8444-555555555555'
 export const OTHER = '99999999-2222-4333-8444-555555555555'
 
+/** Many where there is time (`LOCI_LONG=1`), else as few as still show what a test is for. */
+export function often(many: number, few: number): number {
+  return LONG ? many : few
+}
+/** Whether everything is to be tried, however long it takes. */
+export const LONG: boolean = process.env['LOCI_LONG'] === '1'
+
 export type Line = Record<string, unknown>
 
 let minute = 0

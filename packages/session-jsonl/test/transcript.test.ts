@@ -5,7 +5,7 @@ import { tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { gluedObjects } from '../src/glued-objects.ts'
-import { chainOf, jsonl, lastPrompt, project, reading, SID, straight, user } from './lines.ts'
+import { chainOf, jsonl, lastPrompt, often, project, reading, SID, straight, user } from './lines.ts'
 
 async function itemsAt(path: string): Promise<TranscriptItem[]> {
   const items: TranscriptItem[] = []
@@ -178,7 +178,7 @@ test('where the chunks of the reader end makes no difference', async () => {
       }))
       expect(outline(moved)).toEqual(lone)
     }),
-    { numRuns: 60 },
+    { numRuns: often(60, 25) },
   )
 })
 
@@ -210,7 +210,7 @@ test('whatever stands between them, records on lines of their own are read, in o
       }
       expect(found).toEqual(good)
     }),
-    { numRuns: 120 },
+    { numRuns: often(120, 40) },
   )
 })
 
