@@ -58,7 +58,8 @@ export interface FileFacts {
   problem?: string
   target: BackupContent
   disk: Look
-  left: FileState | null | 'unknown'
+  /** `unreadable`: the newest snapshot holds it, in a backup that is lost. */
+  left: FileState | null | 'unknown' | 'unreadable'
 }
 
 /** A file to be written: from which state to which. */
@@ -101,7 +102,11 @@ export function decideFile({ problem, target, disk, left }: Omit<FileFacts, 'key
   const before = disk.kind === 'file' ? disk.state : null
   const after = target.state
   if (isSameState(before, after)) return { kind: 'unchanged' }
-  if (left === 'unknown' || isSameState(before, left)) return { kind: 'change', before, after }
+  if (left === 'unknown' || (left !== 'unreadable' && isSameState(before, left)))
+    return { kind: 'change', before, after }
+  if (left === 'unreadable') {
+    return { kind: 'change', before, after, conflict: 'nobody can tell whether it is as the agent left it' }
+  }
   return { kind: 'change', before, after, conflict: conflictReason(before, left) }
 }
 
@@ -208,7 +213,7 @@ async function readLeft(view: HistoryView, key: string, path: string): Promise<F
   const noted = log.noted(backup.backupFileName)
   if (noted) return noted
   const content = await readBackup(dir, backup, path, undefined)
-  return 'problem' in content ? 'unknown' : content.state
+  return 'problem' in content ? 'unreadable' : content.state
 }
 
 async function planFile(

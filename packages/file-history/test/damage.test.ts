@@ -65,6 +65,22 @@ test('a file of which every readable record is lost is named, in plan and result
   await history.close()
 })
 
+test('where the state in which the agent left a file cannot be read, a rewind of it is a conflict', async () => {
+  let history = await work.open()
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'a2')
+  const { trackedFileBackups } = await history.makeSnapshot('m2')
+  await history.close()
+  await fs.rm(work.inDir('edits.jsonl'))
+  await fs.rm(work.inDir(trackedFileBackups['a.txt']?.backupFileName ?? ''))
+  await work.write('a.txt', 'by hand')
+  history = await work.open()
+  expect(await history.planRewind('m1')).toMatchObject({
+    conflicts: [{ path: work.path('a.txt'), reason: expect.stringMatching(/nobody can tell/) }],
+  })
+  await history.close()
+})
+
 test('a lost snapshot leaves the others right', async () => {
   const history = await damaged(([m1 = '', delta = '', , m3 = '']) => [m1, delta, '\0'.repeat(9), m3])
   expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'm3'])
