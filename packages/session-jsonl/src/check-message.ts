@@ -1,4 +1,5 @@
 import { isObject } from './entry.ts'
+import { isShallow } from './json-depth.ts'
 
 /**
  * What is wrong with the message of a `user` or `assistant` line; `undefined` if the conversation can take it.
@@ -13,5 +14,6 @@ export function messageFlaw(message: unknown, role: string): string | undefined 
   if (typeof content === 'string') return undefined
   if (!Array.isArray(content)) return `The content of the message must be a string or a list of blocks`
   const isBlock = (block: unknown): boolean => isObject(block) && typeof block['type'] === 'string'
+  if (!isShallow(content)) return `The content of the message nests too deep to be sent`
   return content.every(isBlock) ? undefined : `Each block of the message must be an object with a type`
 }

@@ -64,6 +64,7 @@ export class TranscriptParser {
   push(chunk: Uint8Array): TranscriptItem[] {
     let at = 0
     let nul = chunk.indexOf(NUL)
+    let lf = chunk.indexOf(LF)
     while (at < chunk.length) {
       if (this.#zerosFrom !== undefined) {
         while (at < chunk.length && chunk[at] === NUL) at += 1
@@ -71,7 +72,8 @@ export class TranscriptParser {
         this.#endZeros(at)
         nul = chunk.indexOf(NUL, at)
       }
-      const lf = chunk.indexOf(LF, at)
+      // Looked for again only once it is passed: a line may hold as many zeros as a chunk does.
+      if (lf !== -1 && lf < at) lf = chunk.indexOf(LF, at)
       const stop = nul !== -1 && (lf === -1 || nul < lf) ? nul : lf
       this.#addToPiece(chunk.subarray(at, stop === -1 ? chunk.length : stop))
       if (stop === -1) break

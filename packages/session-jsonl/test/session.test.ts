@@ -206,6 +206,10 @@ describe('what is refused', () => {
     ['a draft deeper than JSON can be written', { type: 'user', x: deep(50_000) }],
     ['a message that is text', { type: 'user', message: 'hi' }],
     ['a message that is nothing', { type: 'user', message: null }],
+    [
+      'a message too deep to be sent',
+      { type: 'user', message: { role: 'user', content: [{ type: 'x', x: deep(1_000) }] } },
+    ],
     ['a message of the other role', { type: 'user', message: { role: 'assistant', content: 'x' } }],
     ['a message without content', { type: 'user', message: { role: 'user' } }],
     ['a message whose content is one block', { type: 'user', message: { role: 'user', content: text('x') } }],

@@ -3,8 +3,9 @@ import { createSession, openSession, readTranscript, verifySession } from '@loci
 import type { TranscriptItem } from '@loci/session-jsonl'
 import { tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { gluedObjects } from '../src/glued-objects.ts'
+import { TranscriptParser } from '../src/transcript.ts'
 import { chainOf, jsonl, lastPrompt, often, project, reading, SID, straight, user } from './lines.ts'
 
 async function itemsAt(path: string): Promise<TranscriptItem[]> {
@@ -159,6 +160,13 @@ describe('what stands behind or inside a stub', () => {
     })
     expect(looked).toBeLessThanOrEqual(5 * line.length)
   })
+})
+
+test('a line that alternates with zeros is looked through for its end once', () => {
+  const chunk = Buffer.from('x\0'.repeat(10_000))
+  const indexOf = vi.spyOn(chunk, 'indexOf')
+  expect(new TranscriptParser('x').push(chunk)).toEqual([])
+  expect(indexOf.mock.calls.filter(([value]) => Number(value) === 0x0a)).toHaveLength(1)
 })
 
 test('where the chunks of the reader end makes no difference', async () => {
