@@ -1,6 +1,4 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { acquireLease } from '@loci/disk'
 import type { Memory } from '@loci/memdir'
 import { setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
@@ -13,18 +11,6 @@ afterEach(async () => {
 })
 
 describe('when a file operation fails', () => {
-  test('a first save makes both files or neither', async () => {
-    const { trips, undone, reported } = await loop({
-      given: async () => undefined,
-      change: (memdir) => memdir.save(draft('one')),
-      // The folder is not stuck, whatever happened to the lease.
-      afterwards: async (dir) => (await acquireLease(join(dir, 'MEMORY.md'))).release(),
-    })
-    expect(trips).toBeGreaterThan(60)
-    expect(undone).toBeGreaterThan(30)
-    expect(reported).toBeGreaterThan(0)
-  })
-
   test('a save over an existing memory leaves the old or the new, with the line that belongs to it', async () => {
     const { undone } = await loop({
       given: async (memdir) => {

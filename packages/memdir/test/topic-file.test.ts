@@ -6,6 +6,7 @@ import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { times } from './thorough.ts'
 import { parse } from 'yaml'
 
 let work: Tree
@@ -120,7 +121,7 @@ describe('M08: whatever is in a field is read back as it was given', () => {
           expect(await memdir.verify()).toEqual([])
         },
       ),
-      { numRuns: 40 },
+      { numRuns: times(12, 100) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent } from '@loci/memdir'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { times } from './thorough.ts'
 
 const lines = (count: number, line = (n: number): string => `- [m${n}](m${n}.md) — hook`): string =>
   Array.from({ length: count }, (_, index) => line(index + 1)).join('\n')
@@ -210,7 +211,7 @@ describe('for any text', () => {
           from = at + 1
         }
       }),
-      { numRuns: 150 },
+      { numRuns: times(50, 300) },
     )
   })
 
@@ -235,7 +236,7 @@ describe('for any text', () => {
           expect(content).toBe(clean.slice(0, most).join('\n'))
         },
       ),
-      { numRuns: 60 },
+      { numRuns: times(20, 100) },
     )
   })
 
@@ -246,7 +247,7 @@ describe('for any text', () => {
         fc.pre(!/^---|<!--|^\uFEFF|\r/m.test(content))
         expect(truncateEntrypointContent(content).content).toBe(content.replace(/(?:\n[^\S\n]*)+$/, ''))
       }),
-      { numRuns: 80 },
+      { numRuns: times(20, 100) },
     )
   })
 })
