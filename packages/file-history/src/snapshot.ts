@@ -149,10 +149,19 @@ export function addSnapshot(state: FileHistoryState, snapshot: Snapshot): FileHi
   return { ...withSnapshots(state, [...state.snapshots, snapshot]), evictedIds }
 }
 
-/** `key` joins the newest snapshot, if it is not in it. */
-export function joinNewest(state: FileHistoryState, key: string, backup: Backup): FileHistoryState {
+/** `key` joins the newest snapshot, or the one given by its identity, if it is not in it. */
+export function joinSnapshot(
+  state: FileHistoryState,
+  key: string,
+  backup: Backup,
+  identity?: string,
+): FileHistoryState {
   const snapshots = [...state.snapshots]
-  joinAt(snapshots, snapshots.length - 1, key, backup)
+  const index =
+    identity === undefined
+      ? snapshots.length - 1
+      : snapshots.findLastIndex((snapshot) => identityOf(snapshot) === identity)
+  joinAt(snapshots, index, key, backup)
   return withSnapshots(state, snapshots)
 }
 

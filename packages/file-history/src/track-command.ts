@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { BaseCopies } from './base-copies.ts'
 import type { BaseIndex } from './base-copies.ts'
 import { compareStatsAndContent } from './compare.ts'
-import type { EditRecord } from './edit-record.ts'
+import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { ownFolder } from './track-path.ts'
@@ -31,6 +31,8 @@ export interface CommandTrackerOptions {
 interface Base {
   /** Of the command. */
   id: string
+  /** The newest snapshot when it began. */
+  since: Anchor
   files: Map<string, WalkedFile>
   unreadable: Set<string>
   copied: BaseIndex
@@ -77,10 +79,11 @@ export class CommandTracker {
 
   async #prepare(): Promise<Base> {
     const { root, dir, log } = this.#options
+    const since = this.#options.tracker.anchor
     const walked = await walkTree(root, [ownFolder(dir, root)])
     const isCutOff = this.#cutOff.size > 0
     const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isCutOff)
-    const base = { id: log.nextCommandId(), ...walked, copied }
+    const base = { id: log.nextCommandId(), since, ...walked, copied }
     this.#running.add(base)
     return base
   }
@@ -136,7 +139,7 @@ export class CommandTracker {
     for (const key of changed) {
       const copy = base.copied.get(key)
       const source = copy ? join(this.#copies.folder, copy.name) : null
-      const isRecorded = await tracker.trackChanged(key, source, messageId)
+      const isRecorded = await tracker.trackChanged(key, source, messageId, base.since)
       if (isRecorded && (await tracker.recordState(key, messageId))) recorded.push(key)
       else untracked.add(key)
     }

@@ -8,7 +8,7 @@ import { evictOldest } from './evict-oldest.ts'
 import { createLimit, settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
-import { addSnapshot, backupOf, identityOf, joinNewest, removeJoined, removeSnapshot } from './snapshot.ts'
+import { addSnapshot, backupOf, identityOf, joinSnapshot, removeJoined, removeSnapshot } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
 import { isInside, ownFolder, resolveTrackedPath, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
@@ -75,26 +75,31 @@ export class Tracker {
         await this.#join(target.key, made, messageId)
         return made
       }))
-    if (!log.isAboutToEdit(target.key, this.#anchor())) {
+    if (!log.isAboutToEdit(target.key, this.anchor)) {
       const timestamp = this.#now()
       await log.append([
-        { type: 'track', messageId, trackingPath: target.key, snapshot: this.#anchor(), timestamp },
+        { type: 'track', messageId, trackingPath: target.key, snapshot: this.anchor, timestamp },
       ])
     }
     return backup
   }
 
   /**
-   * A file changed by a command joins the newest snapshot with the bytes it had before, unless it is in it.
+   * A file changed by a command joins the snapshot that was the newest when the command began, with the bytes it had
+   * then, unless it is in that or a later one. Of a snapshot made while the command ran nobody knows what it held.
    *
    * @param before the copy of it; `null`: it was absent
-   * @returns whether it could be recorded: not if its copy is gone, or cannot be read
+   * @param since the newest snapshot at the beginning
+   * @returns whether it could be recorded: not if its copy is gone or cannot be read, or that snapshot is gone
    */
-  async trackChanged(key: string, before: string | null, messageId: string): Promise<boolean> {
+  async trackChanged(key: string, before: string | null, messageId: string, since: Anchor): Promise<boolean> {
     const { root, cell } = this.#options
-    await this.ensureSnapshot(messageId, key)
+    if (since === null && cell.getState().snapshots.length === 0) await this.ensureSnapshot(messageId, key)
+    else if (since !== null && !this.#isTarget(since)) return false
     return this.#paths.run(key, async () => {
-      if (backupOf(cell.getState().snapshots.at(-1), key) !== undefined) return true
+      const { snapshots } = cell.getState()
+      if (backupOf(snapshots.at(-1), key) !== undefined) return true
+      if (since === null && snapshots.length > 1) return false
       const path = join(root, key)
       const target = { key, path, parent: dirname(path) }
       return this.#backups.keepingFirst(key, async () => {
@@ -103,10 +108,17 @@ export class Tracker {
             ? await this.#backups.recordAbsence(target)
             : await unlessUnreadable(this.#backups.recordCopy(target, before))
         if (backup === undefined) return false
-        await this.#join(key, backup, messageId)
+        await this.#join(key, backup, messageId, since ?? undefined)
         return true
       })
     })
+  }
+
+  /** Whether a record that names the snapshot's id is of this snapshot. */
+  #isTarget({ messageId, timestamp }: Snapshot | NonNullable<Anchor>): boolean {
+    const { snapshots } = this.#options.cell.getState()
+    const named = snapshots.findLast((snapshot) => snapshot.messageId === messageId)
+    return named?.timestamp === timestamp
   }
 
   async recordEdit(path: string, messageId: string): Promise<void> {
@@ -135,16 +147,19 @@ export class Tracker {
     const state = look.kind === 'file' ? look.state : null
     const timestamp = this.#now()
     await this.#options.log.append([
-      { type: 'edit', messageId, trackingPath: key, state, snapshot: this.#anchor(), timestamp },
+      { type: 'edit', messageId, trackingPath: key, state, snapshot: this.anchor, timestamp },
     ])
   }
 
   /**
    * Makes sure that some snapshot is in the ledger for an edit of `key` to join; a first one gets the id of the edit.
-   * A file whose first record is lost must not join one from before that: it would pass for its state then.
+   * A file whose first record is lost, or that only older snapshots hold, must not join the newest: it would pass for
+   * its state then.
    */
   async ensureSnapshot(messageId: string, key: string): Promise<void> {
-    if (this.#options.lostKeys.has(key)) {
+    const { snapshots, trackedFiles } = this.#options.cell.getState()
+    const isOnlyInOlder = trackedFiles.has(key) && backupOf(snapshots.at(-1), key) === undefined
+    if (this.#options.lostKeys.has(key) || isOnlyInOlder) {
       await this.makeSnapshot(messageId)
       this.#options.lostKeys.delete(key)
     }
@@ -190,7 +205,7 @@ export class Tracker {
     sequence: number,
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
-    const former = this.#anchor()
+    const former = this.anchor
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#timeOfSnapshot(messageId)
     const identity = identityOf({ messageId, timestamp })
@@ -231,7 +246,7 @@ export class Tracker {
     const of = { messageId, timestamp }
     const lines = [
       ...older.map((event) => eventRecord(event, former, of)),
-      ...newer.map((event) => eventRecord(event, this.#anchor(), of)),
+      ...newer.map((event) => eventRecord(event, this.anchor, of)),
     ]
     // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
     if (lines.length > 0) await log.append(lines).catch(() => undefined)
@@ -239,13 +254,17 @@ export class Tracker {
     return snapshot
   }
 
-  async #join(key: string, backup: Backup, messageId: string): Promise<void> {
+  async #join(key: string, backup: Backup, messageId: string, anchor?: NonNullable<Anchor>): Promise<void> {
     const timestamp = this.#now()
     let joined: Snapshot | undefined
     await this.#commit(
       (previous) => {
-        joined = previous.snapshots.at(-1)
-        return joinNewest(previous, key, backup)
+        const identity = anchor && identityOf(anchor)
+        joined =
+          identity === undefined
+            ? previous.snapshots.at(-1)
+            : previous.snapshots.findLast((snapshot) => identityOf(snapshot) === identity)
+        return joinSnapshot(previous, key, backup, identity)
       },
       (previous) => (joined ? removeJoined(previous, identityOf(joined), key, backup) : previous),
       () => ({
@@ -303,7 +322,8 @@ export class Tracker {
     throw new LociError('PATH_INVALID', message, { details: { path } })
   }
 
-  #anchor(): Anchor {
+  /** The newest snapshot. */
+  get anchor(): Anchor {
     const newest = this.#options.cell.getState().snapshots.at(-1)
     return newest ? { messageId: newest.messageId, timestamp: newest.timestamp } : null
   }

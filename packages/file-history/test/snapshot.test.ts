@@ -8,7 +8,7 @@ import {
   evict,
   foldLedger,
   identityOf,
-  joinNewest,
+  joinSnapshot,
   namedBackups,
   removeJoined,
   removeSnapshot,
@@ -122,13 +122,13 @@ test('what is added and taken back leaves no trace', () => {
   const added = addSnapshot(state, snapshot('n', { f: backup(2) }))
   expect(removeSnapshot(added, identityOf(snapshot('n')))).toEqual(state)
   const one = backup(1)
-  const joined = joinNewest(state, 'g', one)
+  const joined = joinSnapshot(state, 'g', one)
   expect(removeJoined(joined, identityOf(snapshot('m')), 'g', one)).toEqual(state)
 })
 
 test('a file that joined a snapshot which is taken back goes where the ledger would put it', () => {
   const base = foldLedger([whole(snapshot('m'))]).state
-  const joined = joinNewest(addSnapshot(base, snapshot('n')), 'f', backup(1))
+  const joined = joinSnapshot(addSnapshot(base, snapshot('n')), 'f', backup(1))
   const { state } = foldLedger([whole(snapshot('m')), delta('n', 'f', backup(1))])
   expect(removeSnapshot(joined, identityOf(snapshot('n')))).toEqual(state)
 })
@@ -153,7 +153,7 @@ test('the state in memory equals the state that its ledger tells, for random his
           records.push(whole(made))
         } else if (newest && backupOf(newest, next.key) === undefined) {
           const of = backup(number, `n@v${number}`)
-          state = joinNewest(state, next.key, of)
+          state = joinSnapshot(state, next.key, of)
           records.push(delta(newest.messageId, next.key, of))
         }
       }

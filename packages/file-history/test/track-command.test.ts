@@ -139,6 +139,24 @@ test('beside a command that runs for long, another has the files as of its own s
   await server.end()
 })
 
+test('what changed while a command ran is not taken for the state at a snapshot made meanwhile', async () => {
+  const server = await longCommand('c1')
+  await work.write('user.txt', 'the user’s file')
+  await work.write('a.txt', 'a2')
+  await history.makeSnapshot('m2')
+  await work.write('a.txt', 'a3')
+  expect(await server.end()).toMatchObject({ changed: ['a.txt', 'user.txt'].map(work.path) })
+  const unknown = ['a.txt', 'user.txt'].map((name) => ({ path: work.path(name), reason: expect.any(String) }))
+  expect(await history.rewind('m2')).toMatchObject({ deleted: [], restored: [], skipped: unknown })
+  // Neither does the state before a later edit pass for it, also after reopening.
+  await history.close()
+  history = await work.open()
+  await edit(work, history, 'a.txt', 'a4', 'e')
+  expect(await history.rewind('m2')).toMatchObject({ deleted: [], restored: [], skipped: unknown })
+  await history.rewind('m1')
+  expect([await work.read('a.txt'), await work.read('user.txt')]).toEqual(['a1', null])
+})
+
 test('copies that no command needs any more are removed', async () => {
   const server = await longCommand('c1')
   await work.write('a.txt', 'a2')
