@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { acquireLease } from '@loci/disk'
+import type { Memory } from '@loci/memdir'
 import { describe, expect, test } from 'vitest'
 import { draft, loop, open } from './change-faults.ts'
 
@@ -15,6 +16,20 @@ describe('when a file operation fails', () => {
     expect(trips).toBeGreaterThan(60)
     expect(undone).toBeGreaterThan(30)
     expect(reported).toBeGreaterThan(0)
+  })
+
+  test('removing takes all away or nothing', async () => {
+    const { undone } = await loop({
+      given: async (memdir) => {
+        await memdir.save(draft('other'))
+        return (await memdir.save(draft('one'))).memory
+      },
+      change: (memdir, given) => {
+        const { file, revision } = given as Memory
+        return memdir.remove(file, { ifRevision: revision })
+      },
+    })
+    expect(undone).toBeGreaterThan(30)
   })
 
   test('restoring brings all back or nothing, and keeps what was in the trash until then', async () => {

@@ -24,20 +24,6 @@ describe('when a file operation fails', () => {
     })
     expect(undone).toBeGreaterThan(30)
   })
-
-  test('removing takes all away or nothing', async () => {
-    const { undone } = await loop({
-      given: async (memdir) => {
-        await memdir.save(draft('other'))
-        return (await memdir.save(draft('one'))).memory
-      },
-      change: (memdir, given) => {
-        const { file, revision } = given as Memory
-        return memdir.remove(file, { ifRevision: revision })
-      },
-    })
-    expect(undone).toBeGreaterThan(30)
-  })
 })
 
 test('a full disk is named with the file, and nothing is left behind', async () => {
