@@ -22,7 +22,7 @@ export interface Proposal {
   messageId?: string
 }
 
-const PROPOSALS_DIR = '.proposed'
+export const PROPOSALS_DIR = '.proposed'
 
 /** As stored in `.proposed/<id>.json`. */
 const PROPOSAL_SHAPE = z.looseObject({

@@ -13,7 +13,11 @@ export interface SideFile<T> {
   value: T
 }
 
-/** All files of one kind, by id; what cannot be read comes as damage and stays as it is. */
+/**
+ * All files of one kind, by id; what cannot be read comes as damage and stays as it is.
+ *
+ * @throws {LociError} PATH_LINK when their folder is a link; DISK_IO when it cannot be read
+ */
 export async function listSideFiles<T>(
   dir: string,
   kind: string,
@@ -21,7 +25,9 @@ export async function listSideFiles<T>(
 ): Promise<{ items: SideFile<T>[]; damage: Damage[] }> {
   const items: SideFile<T>[] = []
   const damage: Damage[] = []
-  for (const { name } of (await orAbsent(files.readdir(join(dir, kind)))) ?? []) {
+  const folder = await orAbsent(resolveInside(dir, kind))
+  const names = folder === undefined ? [] : ((await orAbsent(files.readdir(folder))) ?? [])
+  for (const { name } of names) {
     if (name.startsWith('.') || !name.endsWith('.json')) continue
     try {
       items.push(await readSideFile(dir, kind, name.slice(0, -'.json'.length), shape))

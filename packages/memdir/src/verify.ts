@@ -6,15 +6,16 @@ import { messageOf, readIndex, scanFolder } from './folder.ts'
 import { decode, LONG_INDEX_LINE } from './index-file.ts'
 import { toMemory } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
-import { readProposals } from './review.ts'
+import { PROPOSALS_DIR, readProposals } from './review.ts'
+import { TRASH_DIR } from './trash-file.ts'
 import { readTrash } from './trash.ts'
 import { cleanLines, truncateEntrypointContent } from './truncate.ts'
 
 /** All that is wrong in a memory folder: in the index, the topic files, the trash and the proposals. */
 export async function verifyFolder(dir: string): Promise<Damage[]> {
   const { topics, damage } = await scanFolder(dir)
-  const trash = await readTrash(dir)
-  const proposals = await readProposals(dir)
+  const trash = await readTrash(dir).catch(unreadable(join(dir, TRASH_DIR)))
+  const proposals = await readProposals(dir).catch(unreadable(join(dir, PROPOSALS_DIR)))
   return [
     ...(await verifyIndex(dir, topics)),
     ...damage,
@@ -22,6 +23,10 @@ export async function verifyFolder(dir: string): Promise<Damage[]> {
     ...trash.damage,
     ...proposals.damage,
   ]
+}
+
+function unreadable(path: string): (error: unknown) => { damage: Damage[] } {
+  return (error) => ({ damage: [{ kind: 'unreadable', path, message: messageOf(error) }] })
 }
 
 async function verifyIndex(dir: string, topics: readonly StoredTopic[]): Promise<Damage[]> {

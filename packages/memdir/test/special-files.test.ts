@@ -102,6 +102,23 @@ describe.each(kinds)('R11: %s', (kind) => {
     await expect(act).rejects.toMatchObject(refused(kind))
   })
 
+  test.each(['.trash', '.proposed'])(
+    'in the place of the folder %s is named, and nothing goes into it',
+    async (place) => {
+      if (kind === 'a directory') return
+      await put(kind, `${dir}/${place}`)
+      await everyReading()
+      expect(await memdir.verify()).toMatchObject([{ kind: 'unreadable', path: `${dir}/${place}` }])
+      const reviewed = await openMemdir({ dir, review: true })
+      const act =
+        place === '.trash'
+          ? memdir.remove('a.md', { ifRevision: (await memdir.read('a.md'))?.revision ?? '' })
+          : reviewed.save(draft)
+      await expect(act).rejects.toMatchObject({ code: expect.stringMatching(/^PATH_(LINK|INVALID)$/) })
+      expect((await memdir.list()).memories).toHaveLength(1)
+    },
+  )
+
   test('in the place of a plain memory file is an error, and a line in the prompt', async () => {
     const file = work.path('home/MEMORY.md')
     await put(kind, file)
@@ -126,3 +143,10 @@ test.each(['commondir', 'gitdir', 'config'])(
     expect(await memoryRoot(git)).toBe(work.path('repo'))
   },
 )
+
+test('R11: a trash folder that is a link to a folder elsewhere is neither listed nor filled', async () => {
+  await mkdir(work.path('elsewhere'))
+  await symlink(work.path('elsewhere'), `${dir}/.trash`)
+  expect(await memdir.verify()).toMatchObject([{ kind: 'unreadable', path: `${dir}/.trash` }])
+  await expect(memdir.trash()).rejects.toMatchObject({ code: 'PATH_LINK' })
+})
