@@ -461,20 +461,22 @@ test('a fork takes along what a compaction keeps from elsewhere', async () => {
 test('what follows a line of an unknown kind that is left out follows what that came from', async () => {
   const made = await project(
     jsonl(
-      ...straight(2),
-      user('x3', 'm2', 'x'),
-      entry('progress', 'p1', 'x3'),
-      entry('progress', 'p2', 'p1'),
-      user('agent', 'p2', 'agent', { isSidechain: true }),
-      user('m3', 'm2', 'on'),
-      entry('progress', 'p3', 'm3'),
+      user('u1', null, 'go'),
+      assistant('a1', 'u1', [call('t1')], { id: 'msg' }),
+      assistant('a2', 'a1', [call('t2')], { id: 'msg' }),
+      entry('progress', 'p', 'a2'),
+      user('r1', 'p', [result('t1')]),
+      rewind('a1'),
+      user('u2', 'a1', 'stop'),
+      entry('progress', 'p2', 'u2'),
     ),
   )
-  const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID, upTo: 'm3' })
-  expect(await verifySession(fork.path)).toEqual([])
-  expect(await inSession(made, fork.sessionId, (session) => session.records('forked-from'))).toMatchObject([
-    { upTo: 'm3' },
-  ])
+  expect(await chain(made, SID)).toEqual(['u1', 'a1', 'r1', 'u2'])
+  const { sessionId, path } = await forkSession({ projectDir: made.projectDir, sessionId: SID })
+  expect(await verifySession(path)).toEqual([])
+  expect(await chain(made, sessionId)).toEqual(['u1', 'a1', 'r1', 'u2'])
+  const origin = await inSession(made, sessionId, (session) => session.records('forked-from'))
+  expect(origin).toMatchObject([{ upTo: 'u2' }])
   await made.remove()
 })
 
