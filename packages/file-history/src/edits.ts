@@ -36,6 +36,9 @@ export class EditLog {
   readonly #names = new Map<string, string>()
   readonly #events = new Map<string, LastEvent>()
   readonly #evicted = new Map<string, number>()
+  /** Identities of snapshots that were here: an id may be that of a kept one as well. */
+  readonly #gone = new Set<string>()
+  readonly #unseenIn = new Set<string>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
   readonly #openCommands = new Map<string, string>()
@@ -111,9 +114,11 @@ export class EditLog {
         return this.#see(record.trackingPath, record.state, record.snapshot)
       case 'unseen':
         this.#unseen.push(record)
+        if (record.snapshot) this.#unseenIn.add(unseenKey(record.snapshot, record.trackingPath))
         return
       case 'evicted':
         for (const identity of record.snapshots.map(identityOf)) {
+          this.#gone.add(identity)
           this.#evicted.set(identity, (this.#evicted.get(identity) ?? 0) + 1)
         }
         return
@@ -200,6 +205,15 @@ export class EditLog {
     return `c${this.#commandsSeen}`
   }
 
+  /** These snapshots were here, though no record says yet that they are evicted. */
+  noteGone(snapshots: readonly { messageId: string; timestamp: string }[]): void {
+    for (const snapshot of snapshots) this.#gone.add(identityOf(snapshot))
+  }
+
+  #isKnown(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
+    return this.#gone.has(identityOf(anchor)) || isInHistory(anchor, history)
+  }
+
   /** Number of the last event; see {@link eventsSince}. */
   get sequence(): number {
     return this.#sequence
@@ -215,7 +229,7 @@ export class EditLog {
   /** Files whose last event belongs to a snapshot that is not here: in a fork, one of the parent's future. */
   strayEvents(history: FileHistoryState): { key: string; state: LastEvent['state'] }[] {
     return [...this.#events]
-      .filter(([, { anchor }]) => anchor !== null && !isKnown(anchor, history))
+      .filter(([, { anchor }]) => anchor !== null && !this.#isKnown(anchor, history))
       .map(([key, { state }]) => ({ key, state }))
   }
 
@@ -226,7 +240,7 @@ export class EditLog {
   lostKeys(history: FileHistoryState, isLedgerDamaged: boolean): string[] {
     return [...this.#events]
       .filter(([key]) => !history.trackedFiles.has(key))
-      .filter(([, { anchor }]) => isLedgerDamaged || anchor === null || isKnown(anchor, history))
+      .filter(([, { anchor }]) => isLedgerDamaged || anchor === null || this.#isKnown(anchor, history))
       .map(([key]) => key)
   }
 
@@ -243,17 +257,20 @@ export class EditLog {
    */
   leftState(key: string, history: FileHistoryState): FileState | null | 'unknown' | { backup: Backup } {
     const event = this.#events.get(key)
-    const newest = history.snapshots.at(-1)
+    const { snapshots } = history
+    // The newest that looked at the file: one that could not read it says nothing of it.
+    const index = snapshots.findLastIndex((snapshot) => !this.#unseenIn.has(unseenKey(snapshot, key)))
+    const newest = snapshots[index]
     if (newest === undefined) return event === undefined ? 'unknown' : event.state
     // A snapshot that is not here at all is one of the parent's future, in a fork.
     const isOlder =
       event !== undefined &&
-      !isSameAnchor(event.anchor, newest) &&
-      (event.anchor === null || isKnown(event.anchor, history))
+      !snapshots.slice(index).some((snapshot) => isSameAnchor(event.anchor, snapshot)) &&
+      (event.anchor === null || this.#isKnown(event.anchor, history))
     if (event !== undefined && !isOlder) return event.state
     const backup = backupOf(newest, key)
     // A file that only the newest snapshot holds joined it before its first edit: no look at the result of it.
-    const isFresh = event === undefined && backupOf(history.snapshots.at(-2), key) === undefined
+    const isFresh = event === undefined && backupOf(snapshots[index - 1], key) === undefined
     if (backup !== undefined) return isFresh ? 'unknown' : { backup }
     return event === undefined ? 'unknown' : event.state
   }
@@ -291,7 +308,11 @@ function isSameAnchor(a: Anchor, b: Anchor): boolean {
   return a === null || b === null ? a === b : identityOf(a) === identityOf(b)
 }
 
-function isKnown(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
+function unseenKey(snapshot: { messageId: string; timestamp: string }, key: string): string {
+  return JSON.stringify([identityOf(snapshot), key])
+}
+
+function isInHistory(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
   return (
     history.evictedIds.has(anchor.messageId) ||
     history.snapshots.some((snapshot) => identityOf(snapshot) === identityOf(anchor))

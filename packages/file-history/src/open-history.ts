@@ -79,6 +79,7 @@ export class OpenHistory implements FileHistory {
     const log = await EditLog.open(dir)
     const read = await readSnapshots(dir, options.ledger)
     const { state, versions, overdue } = loadHistory(read.records, log, maxSnapshots)
+    log.noteGone(overdue)
     const cell = options.state ?? ownCell()
     cell.setState(() => state)
     const isLedgerDamaged = read.damage.length > 0

@@ -94,6 +94,22 @@ describe('eviction', () => {
     await history.close()
   })
 
+  test('an edit before an evicted snapshot is older than what came after it, also where its id came again', async () => {
+    let history = await work.open({ maxSnapshots: 3 })
+    await history.makeSnapshot('m1')
+    await history.trackEdit('a.txt', 'e')
+    await work.write('a.txt', 'a1')
+    for (const id of ['m1', 'm2', 'm3']) await history.makeSnapshot(id)
+    await work.write('a.txt', 'by hand')
+    for (const maxSnapshots of [3, 2]) {
+      expect((await history.planRewind('m2')).conflicts).toHaveLength(1)
+      await history.close()
+      history = await work.open({ maxSnapshots })
+    }
+    expect((await history.planRewind('m2')).conflicts).toHaveLength(1)
+    await history.close()
+  })
+
   test('of snapshots in a foreign ledger that have id and time in common, one is evicted at a time', async () => {
     const backup = { backupFileName: null, version: 1, backupTime: '' }
     const snapshot = {
