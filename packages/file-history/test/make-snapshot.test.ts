@@ -416,6 +416,26 @@ test.each([
   },
 )
 
+test('a snapshot that could not read a file does not make the agent’s edit of it a conflict', async () => {
+  let history = await work.open()
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'edited')
+  setFaultHook((operation, path) =>
+    operation === 'lstat' && path === work.path('a.txt')
+      ? Object.assign(new Error('injected'), { code: 'EACCES' })
+      : undefined,
+  )
+  await history.makeSnapshot('m2')
+  await history.makeSnapshot('m3')
+  setFaultHook(undefined)
+  await history.close()
+  history = await work.open()
+  expect((await history.planRewind('m1')).conflicts).toEqual([])
+  await work.write('a.txt', 'by hand')
+  expect((await history.planRewind('m1')).conflicts).toHaveLength(1)
+  await history.close()
+})
+
 test('versions go on after reopening, and above those of evicted snapshots', async () => {
   let history = await work.open({ maxSnapshots: 1 })
   await history.trackEdit('a.txt', 'a')
