@@ -70,7 +70,8 @@ function withObjectInput(block: ToolUseBlock): ToolUseBlock {
 /** The API refuses empty texts inside a result too, and a failed result that says nothing. */
 export function withValidContent(block: ToolResultBlock): ToolResultBlock {
   const content = Array.isArray(block.content) ? block.content.flatMap(resultPart) : block.content
-  const silent = content === undefined || content.length === 0
+  const silent =
+    typeof content === 'string' ? !hasText(content) : content === undefined || content.length === 0
   if (silent && block.is_error === true) return { ...block, content: 'Failed without a message.' }
   return content === undefined ? block : { ...block, content }
 }

@@ -222,6 +222,12 @@ describe('content of any kind', () => {
     })
   })
 
+  test.each(['', ' \n', [], [text(' ')], null])('a failure that says %j says something', async (content) => {
+    const failed = { type: 'tool_result', tool_use_id: 't', is_error: true }
+    const lines = [u('m1', null, 'hi'), a('m2', 'm1', [call('t')]), u('m3', 'm2', [{ ...failed, content }])]
+    expect((await sent(lines))[2]?.content).toEqual([{ ...failed, content: 'Failed without a message.' }])
+  })
+
   const blocks: [block: unknown, role: 'user' | 'assistant'][] = [
     [null, 'user'],
     [{}, 'user'],
