@@ -63,3 +63,26 @@ test('what somebody wrote into the topic file while the index step failed is not
   expect(await place.read('memory/user_one.md')).toBe('by hand')
   expect((await memdir.verify()).map(({ kind }) => kind)).toContain('index-missing')
 })
+
+test('where the index line cannot be taken back its topic stays too, so that no line is left without one', async () => {
+  const place = await tree()
+  places.push(place)
+  const memdir = await open(place.root)
+  let written = false
+  setFaultHook((operation, path) => {
+    const isIndex = path.endsWith('/memory/MEMORY.md')
+    const fails = written && (isIndex || path.endsWith('/memory'))
+    if (operation === 'link' && isIndex) written = true
+    return fails ? Object.assign(new Error(), { code: 'EIO' }) : undefined
+  })
+  try {
+    await expect(memdir.save(draft('one'))).rejects.toMatchObject({
+      code: 'DISK_IO',
+      details: { leftBehind: [place.path('memory/user_one.md'), place.path('memory/MEMORY.md')] },
+    })
+  } finally {
+    setFaultHook(undefined)
+  }
+  expect(await memdir.verify()).toEqual([])
+  expect((await memdir.list()).memories).toHaveLength(1)
+})
