@@ -4,17 +4,26 @@ import type { FileChange } from './apply-changes.ts'
 import type { Folder } from './folder.ts'
 import { sideFilePath } from './side-files.ts'
 
+/** Where removed things lie in a memory folder. */
 export const TRASH_DIR = '.trash'
 
 /** Bytes in JSON: as text where they are text. */
-const BYTES_SHAPE = z.union([z.string(), z.object({ base64: z.string() })])
+type JsonBytes = string | { base64: string }
 
 /** As stored in `.trash/<id>.json`: the topic's bytes, as text where they are, and index lines that named it. */
-export const TRASH_SHAPE = z
+export interface StoredTrash {
+  file: string
+  removedAt: string
+  lines?: JsonBytes[] | undefined
+  text?: string | undefined
+  base64?: string | undefined
+}
+
+export const TRASH_SHAPE: z.ZodType<StoredTrash> = z
   .looseObject({
     file: z.string(),
     removedAt: z.string(),
-    lines: z.array(BYTES_SHAPE).optional(),
+    lines: z.array(z.union([z.string(), z.object({ base64: z.string() })])).optional(),
     text: z.string().optional(),
     base64: z.string().optional(),
   })
@@ -22,7 +31,6 @@ export const TRASH_SHAPE = z
     ({ text, base64, lines = [] }) => text !== undefined || base64 !== undefined || lines.length > 0,
     'it holds neither a topic nor index lines',
   )
-export type StoredTrash = z.infer<typeof TRASH_SHAPE>
 
 /** What goes to the trash: a topic file with its index lines, or index lines alone. */
 export interface Trashed {
@@ -56,7 +64,7 @@ export function trashed({ file, text, base64, lines = [] }: StoredTrash): Trashe
   }
 }
 
-function toJson(bytes: Buffer): z.infer<typeof BYTES_SHAPE> {
+function toJson(bytes: Buffer): JsonBytes {
   return isUtf8(bytes) ? bytes.toString('utf8') : { base64: bytes.toString('base64') }
 }
 
