@@ -9,5 +9,7 @@ export default defineConfig({
     exclude: ['**/node_modules/**', ...(process.env['LOCI_LONG'] === '1' ? [] : ['**/*.long.test.ts'])],
     reporters: [process.env['CI'] ? 'dot' : 'default', new ClosingLine()],
     testTimeout: 30_000,
+    // Much of a test's time is waiting for child processes and the disk.
+    maxWorkers: '100%',
   },
 })

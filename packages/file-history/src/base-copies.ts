@@ -9,7 +9,7 @@ import type { WalkedFile } from './walk-tree.ts'
 const SETTLED_MS = 1000
 
 /** The copy of a file in the base folder. */
-export interface BaseCopy {
+interface BaseCopy {
   /** Name inside the base folder. */
   name: string
   stamp: string
