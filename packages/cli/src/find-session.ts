@@ -1,6 +1,5 @@
-import { basename, dirname } from 'node:path'
+import { dirname } from 'node:path'
 import { LociError } from '@loci/disk'
-import { projectSlug } from '@loci/disk/project'
 import { findTranscripts, listSessions, sessionInfo } from '@loci/session-jsonl'
 import type { SessionInfo } from '@loci/session-jsonl'
 import type { ConfigHome } from './config-home.ts'
@@ -34,12 +33,13 @@ export async function findSession(home: ConfigHome, cwd: string, id: string): Pr
       },
     )
   }
-  // One id in several folders: the folder of the directory we are in decides, if it has one.
-  const here = exact.filter(({ path }) => basename(dirname(path)).startsWith(projectSlug(cwd)))
-  const [own, second] = here
-  if (another !== undefined && own !== undefined && second === undefined) {
-    return placeOf(own, (await sessionInfo(own.path))?.cwd ?? cwd)
+  // One id in several folders: that of the directory we are in, if only one is.
+  const here: typeof exact = []
+  if (another !== undefined) {
+    for (const one of exact) if ((await sessionInfo(one.path))?.cwd === cwd) here.push(one)
   }
+  const [own, second] = here
+  if (own !== undefined && second === undefined) return placeOf(own, cwd)
   if (another !== undefined) {
     const which = candidates.map(({ path }) => path).join(', ')
     throw new LociError(
