@@ -35,6 +35,7 @@ const run = ({ env, input = DRAFT, cwd = 'project' }: Place, ...argv: string[]):
   )
 
 test('save, index, list, show', async () => {
+  expect((await run({}, 'memory', 'index')).out).toBe('the index is empty\n')
   const saved = await run({}, 'memory', 'save', '--json')
   expect(saved.json()).toMatchObject({
     memory: { file: 'project_indentation.md', ...DRAFT, body: expect.stringContaining('Four spaces.') },

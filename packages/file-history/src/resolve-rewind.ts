@@ -1,20 +1,14 @@
 import { join } from 'node:path'
 import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
-import {
-  applyOperation,
-  emptyResult,
-  noteOutcome,
-  restoreName,
-  sortResult,
-  tornError,
-  writeFile,
-} from './apply-rewind.ts'
-import type { ApplyContext, Outcome } from './apply-rewind.ts'
+import { applyOperation, emptyResult, noteOutcome, sortResult, tornError } from './apply-rewind.ts'
+import type { ApplyContext } from './apply-rewind.ts'
 import { isSameState, isTornMix, lookAt } from './compare.ts'
 import type { EditRecord, OperationFile } from './edit-record.ts'
 import { filesNotUndone } from './past-rewinds.ts'
 import type { PastRewind } from './past-rewinds.ts'
 import type { FileWrite, RewindResult } from './plan-rewind.ts'
+import { restoreName, writeFile } from './restore-file.ts'
+import type { Outcome } from './restore-file.ts'
 
 /** The rewinds and undos that wrote something, newest first. */
 export function listRewinds({ log }: { log: ApplyContext['log'] }): PastRewind[] {

@@ -48,12 +48,8 @@ export async function statusCommand(context: CommandContext): Promise<CommandRes
 
 export async function indexCommand(context: CommandContext): Promise<CommandResult> {
   const value = await readMemory(context, (memory) => memory.index())
-  return {
-    value,
-    text: lines(
-      [value.content, ...(value.warning === undefined ? [] : [value.warning])].filter((part) => part !== ''),
-    ),
-  }
+  const parts = [value.content, value.warning ?? ''].filter((part) => part !== '')
+  return { value, text: lines(parts.length === 0 ? ['the index is empty'] : parts) }
 }
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+import { BACKUP_NAME, removeScratch } from './backup.ts'
+import { isSameState, lookAt, stampOf } from './compare.ts'
+import type { FileState, Look } from './compare.ts'
+import type { OperationFile } from './edit-record.ts'
+import { realDirectory } from './track-path.ts'
+
+/** What became of one file. */
+export type Outcome =
+  | { kind: 'restored' | 'deleted' | 'unchanged' }
+  /** `torn`: a write in place was cut short, and the bytes from before could not be put back. */
+  | { kind: 'conflict' | 'skipped' | 'torn'; reason: string }
+
+const CHANGED_JUST_NOW: Outcome = { kind: 'conflict', reason: 'it was changed just now' }
+
+const CHUNK_BYTES = 1 << 20
+
+/** The name of a file in the making beside `path`: always the same, so that what a crash leaves is found again. */
+export function restoreName(path: string): string {
+  const hash = createHash('sha256').update(path, 'utf8').digest('hex').slice(0, 16)
+  return join(dirname(path), `.loci-${hash}.tmp`)
+}
+
+/**
+ * Brings one file from one side of an operation to the other, if it stands on the former.
+ *
+ * @param isHalfWritten whether what is there is a write cut short, which may be written over
+ */
+export async function writeFile(
+  dir: string,
+  file: OperationFile,
+  side: 'before' | 'after',
+  isHalfWritten = false,
+): Promise<Outcome> {
+  const other = side === 'after' ? 'before' : 'after'
+  const wanted = file[side]
+  const expected = file[other]
+  const source = sourceOf(file, side)
+  const path = file.realPath
+  try {
+    const parent = dirname(path)
+    if ((await realDirectory(parent)) !== parent) {
+      return { kind: 'skipped', reason: 'its directory is reached through a link now' }
+    }
+    const look = await lookAt(path)
+    if (look.kind !== 'file' && look.kind !== 'absent') {
+      return { kind: 'skipped', reason: `a ${look.kind} is in its place now` }
+    }
+    const state = look.kind === 'file' ? look.state : null
+    if (isSameState(state, wanted)) return { kind: 'unchanged' }
+    if (!isSameState(state, expected) && !isHalfWritten) {
+      return CHANGED_JUST_NOW
+    }
+    if (wanted === null) {
+      if (!(await isAsSeen(path, look))) return CHANGED_JUST_NOW
+      await orAbsent(files.unlink(path))
+      return { kind: 'deleted' }
+    }
+    if (source === null) return { kind: 'skipped', reason: 'nothing holds the bytes to be written' }
+    const bytes = await lookAt(join(dir, source))
+    if (bytes.kind !== 'file' || bytes.state.sha256 !== wanted.sha256) {
+      return { kind: 'skipped', reason: 'its backup is missing or damaged' }
+    }
+    // Other names of the file have to keep pointing at it. Unless one of them is a backup: it must not be written to.
+    if (look.kind === 'file' && look.links > 1 && !(await isInodeOfBackup(dir, look.inode))) {
+      if (!(await isAsSeen(path, look))) return CHANGED_JUST_NOW
+      return await putInPlace(dir, file, side, look.inode)
+    }
+    const isPut = await putBeside(path, join(dir, source), wanted.mode, look)
+    return isPut ? { kind: 'restored' } : CHANGED_JUST_NOW
+  } catch (error) {
+    return { kind: 'skipped', reason: errorMessage(error) }
+  }
+}
+
+async function isInodeOfBackup(dir: string, inode: string): Promise<boolean> {
+  for (const { name } of await files.readdir(dir)) {
+    if (!BACKUP_NAME.test(name)) continue
+    const stats = await orAbsent(files.lstat(join(dir, name)))
+    if (stats && `${stats.dev}:${stats.ino}` === inode) return true
+  }
+  return false
+}
+
+function sourceOf(file: OperationFile, side: 'before' | 'after'): string | null {
+  return side === 'after' ? file.source : file.kept
+}
+
+/** Whether the name still has what was looked at: copying and hashing take time, in which somebody may save. */
+async function isAsSeen(path: string, seen: Look): Promise<boolean> {
+  const stats = await orAbsent(files.lstat(path))
+  if (stats === undefined) return seen.kind === 'absent'
+  return seen.kind === 'file' && stampOf(stats) === seen.stamp
+}
+
+/** Replaces the name in one step; `false`: it no longer has what was seen, and is left. */
+async function putBeside(path: string, source: string, mode: number, seen: Look): Promise<boolean> {
+  await files.mkdir(dirname(path))
+  const temporary = restoreName(path)
+  await orAbsent(files.unlink(temporary))
+  try {
+    await files.copyFile(source, temporary, 'bytes')
+    await files.chmod(temporary, mode)
+    if (!(await isAsSeen(path, seen))) {
+      await removeScratch(temporary)
+      return false
+    }
+    await files.rename(temporary, path)
+    return true
+  } catch (error) {
+    await removeScratch(temporary)
+    throw error
+  }
+}
+
+/** Writes over the bytes of the inode, and those from before again where that fails half-way. */
+async function putInPlace(
+  dir: string,
+  file: OperationFile,
+  side: 'before' | 'after',
+  inode: string,
+): Promise<Outcome> {
+  const other = side === 'after' ? 'before' : 'after'
+  const [source, wanted] = [sourceOf(file, side), file[side]]
+  const [formerSource, former] = [sourceOf(file, other), file[other]]
+  if (source === null || wanted === null) return { kind: 'skipped', reason: 'its backup is missing' }
+  try {
+    await writeInPlace(file.realPath, join(dir, source), wanted, inode)
+    return { kind: 'restored' }
+  } catch (error) {
+    const reason = errorMessage(error)
+    if (formerSource === null || former === null) return { kind: 'torn', reason }
+    const isBack = await writeInPlace(file.realPath, join(dir, formerSource), former, inode).then(
+      () => true,
+      () => false,
+    )
+    return { kind: isBack ? 'skipped' : 'torn', reason }
+  }
+}
+
+async function writeInPlace(path: string, source: string, wanted: FileState, inode: string): Promise<void> {
+  const from = await files.open(source, 'r')
+  try {
+    const to = await files.open(path, 'r+')
+    try {
+      const opened = await to.stat()
+      if (!opened.isFile() || `${opened.dev}:${opened.ino}` !== inode) {
+        throw new LociError('DISK_IO', `${JSON.stringify(path)} was replaced just now; try again`)
+      }
+      await copyBytes(from, to)
+      await to.truncate(wanted.sizeBytes)
+      await to.chmod(wanted.mode)
+    } finally {
+      await to.close()
+    }
+  } finally {
+    await from.close()
+  }
+}
+
+async function copyBytes(from: OpenFile, to: OpenFile): Promise<void> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+  for (let position = 0; ;) {
+    const length = await from.read(buffer, position)
+    if (length === 0) return
+    await to.writeAll(buffer.subarray(0, length), position)
+    position += length
+  }
+}
