@@ -286,3 +286,30 @@ test('lines are told apart by their bytes: marks, CRLF, blank lines, line separa
     expect(offset === 0 || bytes[offset - 1] === 0x0a).toBe(true)
   }
 })
+
+test('a backup that was damaged while a rewind was interrupted is not written by finishing it', async () => {
+  await work.write('b.txt', 'b1')
+  let history = await work.open()
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'a2')
+  await edit(work, history, 'b.txt', 'b2')
+  await history.rewind('m1')
+  await history.close()
+  // As a crash leaves it between the intent and the first file.
+  const journal = work.inDir('edits.jsonl')
+  const lines = (await fs.readFile(journal, 'utf8')).split('\n')
+  const begun = lines.findLastIndex((line) => line.includes('"type":"rewind"'))
+  await fs.writeFile(journal, `${lines.slice(0, begun + 1).join('\n')}\n`)
+  await work.write('a.txt', 'a2')
+  await work.write('b.txt', 'b2')
+  await fs.writeFile(work.inDir(backupFileName(work.path('a.txt'), 1)), 'XX')
+
+  history = await work.open()
+  expect(history.pendingRewind).toMatchObject({ left: [work.path('a.txt'), work.path('b.txt')] })
+  expect(await history.resolveRewind('finish')).toMatchObject({
+    restored: [work.path('b.txt')],
+    skipped: [{ path: work.path('a.txt'), reason: 'its backup is missing or damaged' }],
+  })
+  expect([await work.read('a.txt'), await work.read('b.txt')]).toEqual(['a2', 'b1'])
+  await history.close()
+})
