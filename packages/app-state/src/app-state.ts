@@ -43,12 +43,14 @@ export interface TaskState {
   endedAtMs: number | null
 }
 
-/** Tokens counted by the model's API. */
+/** Tokens counted by the model's API, and what they cost. */
 export interface TokenUsage {
   inputTokens: number
   outputTokens: number
   cacheCreationInputTokens: number
   cacheReadInputTokens: number
+  /** US dollars; `null`: the price of some of it is not known. */
+  costUsd: number | null
 }
 
 /**
@@ -107,7 +109,13 @@ export function getDefaultAppState(
     companionPetAt: null,
     sessionId: null,
     cwd: null,
-    totalUsage: { inputTokens: 0, outputTokens: 0, cacheCreationInputTokens: 0, cacheReadInputTokens: 0 },
+    totalUsage: {
+      inputTokens: 0,
+      outputTokens: 0,
+      cacheCreationInputTokens: 0,
+      cacheReadInputTokens: 0,
+      costUsd: 0,
+    },
     ...Object.fromEntries(given),
   }
 }

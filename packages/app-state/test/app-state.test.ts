@@ -16,7 +16,13 @@ const FIELDS = {
   companionPetAt: null,
   sessionId: null,
   cwd: null,
-  totalUsage: { inputTokens: 0, outputTokens: 0, cacheCreationInputTokens: 0, cacheReadInputTokens: 0 },
+  totalUsage: {
+    inputTokens: 0,
+    outputTokens: 0,
+    cacheCreationInputTokens: 0,
+    cacheReadInputTokens: 0,
+    costUsd: 0,
+  },
 } satisfies AppState
 
 const task = (status: AppState['tasks'][string]['status']): AppState['tasks'][string] => ({
@@ -76,6 +82,7 @@ describe('selectors', () => {
       outputTokens: 20,
       cacheCreationInputTokens: 300,
       cacheReadInputTokens: 4000,
+      costUsd: 0.5,
     },
   }
 

@@ -9,6 +9,8 @@ export interface PastRewind {
   /** ISO 8601, UTC. */
   timestamp: string
   kind: 'rewind' | 'undo'
+  /** The newest snapshot when it was made; `null`: there was none. */
+  since: string | null
   /** Whether every file it wrote has been brought back. An undo that is undone itself no longer counts. */
   undone: boolean
 }

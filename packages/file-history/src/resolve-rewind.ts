@@ -15,8 +15,9 @@ export function listRewinds({ log }: { log: ApplyContext['log'] }): PastRewind[]
   const left = filesNotUndone(log.operations)
   const ended = log.operations.filter(({ isEnded }) => isEnded)
   return ended.toReversed().map(({ operation }) => {
-    const { id, messageId, timestamp, kind } = operation
-    return { id, messageId, timestamp, kind, undone: left.get(id)?.size === 0 }
+    const { id, messageId, timestamp, kind, snapshot } = operation
+    const since = snapshot?.messageId ?? null
+    return { id, messageId, timestamp, kind, since, undone: left.get(id)?.size === 0 }
   })
 }
 

@@ -109,10 +109,10 @@ test('gc keeps what a rewind that is not undone wrote over; by its id it is undo
   await history.undoRewind()
   await history.undoRewind()
   expect(history.rewinds()).toMatchObject([
-    { id: 'r4', kind: 'undo', messageId: 'm2', undone: false },
-    { id: 'r3', kind: 'undo', messageId: 'm2', undone: true },
-    { id: 'r2', kind: 'rewind', messageId: 'm2', undone: false },
-    { id: 'r1', kind: 'rewind', messageId: 'm1', undone: false },
+    { id: 'r4', kind: 'undo', messageId: 'm2', since: 'm2', undone: false },
+    { id: 'r3', kind: 'undo', messageId: 'm2', since: 'm2', undone: true },
+    { id: 'r2', kind: 'rewind', messageId: 'm2', since: 'm2', undone: false },
+    { id: 'r1', kind: 'rewind', messageId: 'm1', since: 'm2', undone: false },
   ])
   await history.gc()
   await history.close()

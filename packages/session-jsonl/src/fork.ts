@@ -15,7 +15,7 @@ import { copySideFiles } from './side-files.ts'
 import { wellFormed } from './well-formed.ts'
 
 /**
- * Copies a conversation into a new session of the same project, whole without its source: the entries from the root to
+ * Copies a conversation into a new session, of the same project or another folder, whole without its source: the entries from the root to
  * `upTo`, with the whole message that it is part of and its tool results. They keep uuid, parentUuid and timestamp, and
  * every byte but the session id; a uuid is unique per session, not globally. With them go the
  * records outside the conversation but for titles, tips, usage and lineage, and the side files (subagents, whose lines get the new id, tool results, scratchpad). The fork's
@@ -26,6 +26,7 @@ import { wellFormed } from './well-formed.ts'
  *
  * @param options.upTo default: the source's tip
  * @param options.title the fork's title; default: none
+ * @param options.toProjectDir the folder of the fork, made if it is absent; default: the source's
  * @param options.newSessionId default: `createId()`
  * @throws {LociError} SESSION_NOT_FOUND; SESSION_EXISTS when the new id is taken; ENTRY_NOT_FOUND when `upTo` is no
  * entry of the conversation; ENTRY_INVALID for an empty title or an id that is no file name; DISK_FULL, DISK_IO
@@ -36,26 +37,29 @@ export async function forkSession(
     upTo?: string | undefined
     title?: string | undefined
     newSessionId?: string | undefined
+    toProjectDir?: string | undefined
   },
 ): Promise<{ sessionId: string; path: string }> {
   const { projectDir, sessionId, upTo, clock = () => new Date(), createId = randomUUID } = options
   const sourcePath = sessionPath(projectDir, sessionId)
   if (upTo !== undefined && typeof upTo !== 'string') throw new TypeError('upTo must be a string')
   const newId = options.newSessionId ?? createId()
-  const path = sessionPath(projectDir, newId)
+  const toProjectDir = options.toProjectDir ?? projectDir
+  const path = sessionPath(toProjectDir, newId)
   const title = checkTitle(options.title)
   const source = await openTranscript(sourcePath)
   try {
-    await refuseTaken(path, sideDirectory(projectDir, newId))
+    await refuseTaken(path, sideDirectory(toProjectDir, newId))
     const transcript = new FollowedTranscript(sourcePath)
     await transcript.catchUp(source)
     const analysis = analyse(transcript.items, sourcePath, sessionId)
     const wish = { sourceSessionId: sessionId, sessionId: newId, upTo, title, clock, createId }
     const plan = planFork(analysis, wish)
     if (plan === undefined) throw noEntry(upTo, sessionId)
+    if (toProjectDir !== projectDir) await files.mkdir(toProjectDir)
     const side = await copySideFiles(
       sideDirectory(projectDir, sessionId),
-      sideDirectory(projectDir, newId),
+      sideDirectory(toProjectDir, newId),
       newId,
     )
     const durable = options.durability === 'fsync'

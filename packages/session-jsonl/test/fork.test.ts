@@ -103,6 +103,24 @@ describe('a fork', () => {
     await made.remove()
   })
 
+  test('goes into another folder, made for it, and leaves its own as it was', async () => {
+    const made = await project(jsonl(...straight(2)))
+    const toProjectDir = made.path('other/home/p')
+    const before = await made.read(`p/${SID}.jsonl`)
+    const { sessionId, path } = await forkSession({
+      projectDir: made.projectDir,
+      sessionId: SID,
+      toProjectDir,
+      newSessionId: OTHER,
+    })
+    expect(path).toBe(made.path(`other/home/p/${OTHER}.jsonl`))
+    const fork = await openSession({ projectDir: toProjectDir, sessionId, mode: 'read' })
+    expect(await fork.conversation()).toEqual(await sent(made, SID))
+    await fork.close()
+    expect(await made.read(`p/${SID}.jsonl`)).toBe(before)
+    await made.remove()
+  })
+
   test('changes nothing of a line but the session id at its top level', async () => {
     const odd = `{ "type":"user" ,"x": {"sessionId":"${SID}"}, "n":1e3,"n2":0.10, "uuid":"m1","parentUuid":null,"s":"\\u0041\\/","sessionId" : "${SID}" ,"message":{"role":"user","content":"\\"sessionId\\":\\"${SID}\\" é"},"z":[ ]}`
     const foreign = `{"type":"note","sessionId":"somebody"}`
