@@ -1,0 +1,7 @@
+export { createMessagesApi } from './messages-api/messages-api.ts'
+export type { MessagesApi, MessagesApiOptions, SeenRequest } from './messages-api/messages-api.ts'
+export { listenMessagesApi } from './messages-api/listen.ts'
+export type { MessagesApiServer } from './messages-api/listen.ts'
+export type { AnswerBlock, Answerer, Fault, ModelAnswer } from './messages-api/answer.ts'
+export type { MessagesRequest } from './messages-api/request-shape.ts'
+export type { PromptCount } from './messages-api/prompt-cache.ts'
