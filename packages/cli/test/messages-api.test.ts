@@ -39,8 +39,9 @@ const doors: { door: string; open: (answer: Answerer) => Promise<Door> }[] = [
   {
     door: 'HTTP',
     open: async (answer) => {
-      const { url, requests, close } = await listenMessagesApi({ answer })
-      closing.push(close)
+      const server = await listenMessagesApi({ answer })
+      closing.push(() => server.close())
+      const { url, requests } = server
       return { client: new Anthropic({ apiKey: 'k', baseURL: url, maxRetries: 0 }), requests }
     },
   },
