@@ -21,6 +21,16 @@ const OPTIONS = {
   'dry-run': { type: 'boolean' },
   'on-conflict': { type: 'string' },
   scope: { type: 'string' },
+  print: { type: 'boolean', short: 'p' },
+  continue: { type: 'boolean', short: 'c' },
+  resume: { type: 'string', short: 'r' },
+  'fork-session': { type: 'boolean' },
+  'session-id': { type: 'string' },
+  'rewind-files': { type: 'string' },
+  model: { type: 'string' },
+  offline: { type: 'boolean' },
+  'permission-mode': { type: 'string' },
+  'output-format': { type: 'string' },
 } as const
 
 export type OptionName = keyof typeof OPTIONS
@@ -40,6 +50,22 @@ const GLOBAL_OPTIONS: readonly OptionName[] = [
   'cwd',
 ]
 
+/** Options of a conversation: `loci [prompt]`, with `-p` or without. */
+export const CONVERSATION_OPTIONS: readonly OptionName[] = [
+  'print',
+  'continue',
+  'resume',
+  'fork-session',
+  'session-id',
+  'rewind-files',
+  'dry-run',
+  'on-conflict',
+  'model',
+  'offline',
+  'permission-mode',
+  'output-format',
+]
+
 /** What was typed: words in order, options by name. */
 export interface Invocation {
   words: readonly string[]
@@ -49,11 +75,22 @@ export interface Invocation {
 /** @throws {UsageError} for an option that does not exist, lacks its value or is given twice with different ones */
 export function parseInvocation(argv: readonly string[]): Invocation {
   try {
-    const { values, positionals } = parseArgs({ args: [...argv], options: OPTIONS, allowPositionals: true })
+    const args = withResumeValue(argv)
+    const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true })
     return { words: positionals, options: values }
   } catch (error) {
     throw new UsageError(firstSentence(error))
   }
+}
+
+/** `--resume` may stand alone: it means the newest session then, as an empty value. */
+function withResumeValue(argv: readonly string[]): string[] {
+  const end = argv.includes('--') ? argv.indexOf('--') : argv.length
+  return argv.map((word, index) => {
+    if (index >= end || (word !== '--resume' && word !== '-r')) return word
+    const next = index + 1 < end ? argv[index + 1] : undefined
+    return next === undefined || next.startsWith('-') ? '--resume=' : word
+  })
 }
 
 /** What a command accepts beyond the global options. */
@@ -71,7 +108,12 @@ export function checkShape(name: string, shape: CommandShape, invocation: Invoca
   if (given > shape.parameters.length) {
     throw new UsageError(`${name} takes no further word: ${JSON.stringify(invocation.words.at(-1))}`)
   }
-  const allowed = new Set<string>([...GLOBAL_OPTIONS, ...shape.options])
+  checkOptions(name, shape.options, invocation)
+}
+
+/** @throws {UsageError} when an option is neither global nor one of these */
+export function checkOptions(name: string, options: readonly OptionName[], invocation: Invocation): void {
+  const allowed = new Set<string>([...GLOBAL_OPTIONS, ...options])
   for (const option of Object.keys(invocation.options)) {
     if (!allowed.has(option)) throw new UsageError(`${name} has no option --${option}`)
   }
@@ -101,5 +143,5 @@ export function parseChoice<Choice extends string>(
 
 function firstSentence(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
-  return message.split(/\. |\n/, 1)[0] ?? message
+  return message.split(/\.(?: |\n|$)|\n/, 1)[0] ?? message
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { homedir } from 'node:os'
+import { openLineInput } from './agent/line-input.ts'
 import { runCli } from './run-cli.ts'
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -8,7 +9,14 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.stderr.write(`loci: cannot write to standard output: ${error.code}\n`)
   process.exit(1)
 })
-process.once('SIGINT', () => process.exit(130))
+
+const isConversation = process.argv.includes('-p') || process.argv.includes('--print')
+// The first Ctrl-C ends what goes on in good order; a second one does not wait for that.
+const interrupted = new AbortController()
+process.on('SIGINT', () => {
+  if (interrupted.signal.aborted || !isConversation) process.exit(130)
+  interrupted.abort()
+})
 
 process.exitCode = await runCli({
   argv: process.argv.slice(2),
@@ -21,4 +29,19 @@ process.exitCode = await runCli({
   },
   print: (text) => void process.stdout.write(text),
   warn: (text) => void process.stderr.write(text),
+  openLines: () =>
+    openLineInput({
+      input: process.stdin,
+      output: process.stdout,
+      isInteractive: process.stdin.isTTY && process.stdout.isTTY,
+    }),
+  isPiped: !process.stdin.isTTY,
+  signal: interrupted.signal,
+  killGroup(pid) {
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch {
+      // It has ended by itself.
+    }
+  },
 })

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { dirname } from 'node:path'
 import { createStore } from '@loci/app-state'
-import { files } from '@loci/disk'
+import { LociError, files, orAbsent } from '@loci/disk'
 import { resolveProjectDir } from '@loci/disk/project'
 import { emptyFileHistoryState, linkBackups, openFileHistory, unlockFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
@@ -57,20 +57,33 @@ export async function withHistory<T>(
 }
 
 /**
- * Copies a conversation into a new session. Its backups are linked first: a crash between the steps leaves backups
- * that no session names, never a session without its backups.
+ * Copies a conversation into a new session, of the same config home or another. Its backups are linked first: a crash
+ * between the steps leaves backups that no session names, never a session without its backups.
+ *
+ * @throws {LociError} as `forkSession`
  */
 export async function forkWithHistory(
   home: ConfigHome,
   place: SessionPlace,
-  options: { upTo?: string; title?: string },
-): Promise<{ sessionId: string; path: string }> {
-  const newSessionId = randomUUID()
-  const toDir = home.historyDir(newSessionId)
-  await linkBackups({ fromDir: home.historyDir(place.sessionId), toDir })
+  options: { upTo?: string; title?: string; newSessionId?: string; toHome?: ConfigHome },
+): Promise<SessionPlace> {
+  const { toHome = home, newSessionId = randomUUID(), ...wish } = options
   const { projectDir, sessionId, cwd } = place
+  const toDir = toHome.historyDir(newSessionId)
+  // What is there is another session's, and must not be mixed with this one's.
+  if ((await orAbsent(files.lstat(toDir))) !== undefined) {
+    throw new LociError('SESSION_EXISTS', `There is a session ${newSessionId} already; choose another id`, {
+      details: { sessionId: newSessionId },
+    })
+  }
+  const toProjectDir =
+    toHome === home
+      ? projectDir
+      : await resolveProjectDir({ projectsDir: toHome.projectsDir, root: cwd, create: true })
+  await linkBackups({ fromDir: home.historyDir(sessionId), toDir })
   try {
-    return await forkSession({ projectDir, sessionId, cwd, newSessionId, ...options })
+    const fork = await forkSession({ projectDir, sessionId, cwd, newSessionId, toProjectDir, ...wish })
+    return { ...fork, projectDir: toProjectDir, cwd }
   } catch (error) {
     // A folder that stays behind is no session's; the error to tell is the fork's.
     await files.removeTree(toDir).catch(() => undefined)
@@ -121,8 +134,11 @@ export async function findMemory(options: {
 }
 
 /** Runs `work` on a memory folder and closes it, whatever happens. */
-export async function withMemory<T>(dir: string, work: (memory: Memdir) => Promise<T>): Promise<T> {
-  const memory = await openMemdir({ dir })
+export async function withMemory<T>(
+  place: { dir: string; sessionId?: string; messageId?: string },
+  work: (memory: Memdir) => Promise<T>,
+): Promise<T> {
+  const memory = await openMemdir(place)
   try {
     return await work(memory)
   } finally {

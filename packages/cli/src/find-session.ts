@@ -54,6 +54,36 @@ export async function findSession(home: ConfigHome, cwd: string, id: string): Pr
 }
 
 /**
+ * Finds a session by its id or the beginning of it, or by its title (any case), where titles of this directory count
+ * before those of others.
+ * @throws {LociError} SESSION_NOT_FOUND, also when several sessions fit
+ */
+export async function findSessionByName(home: ConfigHome, cwd: string, name: string): Promise<SessionPlace> {
+  const { projectsDir } = home
+  const wanted = name.trim().toLowerCase()
+  const isId = (await findTranscripts(projectsDir)).some(({ sessionId }) => sessionId === name)
+  if (isId || wanted === '') return findSession(home, cwd, name)
+  for (const where of [{ projectsDir, cwd }, { projectsDir }]) {
+    const titled = (await listSessions(where)).filter(
+      ({ customTitle }) => customTitle?.trim().toLowerCase() === wanted,
+    )
+    const [only, another] = titled
+    if (only !== undefined && another === undefined) return placeOf(only, only.cwd ?? cwd)
+    if (another !== undefined) {
+      const which = titled.map(({ sessionId }) => sessionId).join(', ')
+      throw new LociError(
+        'SESSION_NOT_FOUND',
+        `Several sessions are called ${JSON.stringify(name)}: ${which}`,
+        {
+          details: { name, sessionIds: titled.map(({ sessionId }) => sessionId) },
+        },
+      )
+    }
+  }
+  return findSession(home, cwd, name)
+}
+
+/**
  * The session with `id`, or without one the newest of the directory.
  * @throws {LociError} SESSION_NOT_FOUND
  */

@@ -16,7 +16,16 @@ function overview(): string {
   }))
   const width = Math.max(...rows.map(({ usage }) => usage.length))
   const lines = rows.map(({ usage, summary }) => `  ${usage.padEnd(width)}  ${summary}`)
-  return ['Usage: loci COMMAND [OPTIONS]', '', ...lines, ''].join('\n')
+  return [
+    'Usage: loci [PROMPT] [OPTIONS]     a conversation; without a terminal one',
+    '                                   prompt a line from standard input',
+    '       loci -p PROMPT [OPTIONS]    one turn, and out',
+    '       loci COMMAND [OPTIONS]',
+    '',
+    CONVERSATION,
+    ...lines,
+    '',
+  ].join('\n')
 }
 
 function groupHelp(group: string): string {
@@ -38,6 +47,21 @@ const OPTION_VALUES: Record<string, string> = {
   'on-conflict': ' stop|skip|overwrite    files that somebody else changed',
   scope: ' project|user',
 }
+
+const CONVERSATION = `A conversation:
+  -c, --continue            go on with the newest session of this directory
+  -r, --resume [ID|TITLE]   go on with that session, else with the newest
+  --fork-session            copy that session first, and go on in the copy
+  --session-id UUID         the id of the new session
+  --rewind-files ID         put the files back to before that prompt, and out;
+                            --dry-run shows it only, --on-conflict decides
+  --model NAME              else ANTHROPIC_MODEL, else claude-sonnet-5-5
+  --offline                 the embedded rule-based model, as without a key
+  --permission-mode MODE    default (asks), acceptEdits, plan, bypassPermissions
+  --output-format FORMAT    of -p: text, json, stream-json
+ANTHROPIC_API_KEY is the key, ANTHROPIC_BASE_URL another server. /help in a
+session lists its commands.
+`
 
 const GLOBAL = `SID is the id of a session, or its beginning. loci sessions --help shows the
 options of a group.

@@ -1,25 +1,14 @@
 import { LociError } from '@loci/disk'
 import type { Entry, Session } from '@loci/session-jsonl'
+import { blocksOf } from './message-content.ts'
 
 /** Whether an entry is what somebody asked, as opposed to a tool's result or a note of the client. */
-function isPrompt(entry: Entry): boolean {
+export function isPrompt(entry: Entry): boolean {
   return (
     entry.type === 'user' &&
     entry['isMeta'] !== true &&
     entry['isCompactSummary'] !== true &&
-    !isToolResult(entry)
-  )
-}
-
-function isToolResult(entry: Entry): boolean {
-  const { message } = entry
-  if (typeof message !== 'object' || message === null || !('content' in message)) return false
-  return (
-    Array.isArray(message.content) &&
-    message.content.some(
-      (block: unknown) =>
-        typeof block === 'object' && block !== null && 'type' in block && block.type === 'tool_result',
-    )
+    !blocksOf(entry).some(({ type }) => type === 'tool_result')
   )
 }
 

@@ -1,6 +1,16 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { createRequire } from 'node:module'
-import { UsageError, checkShape, parseInvocation } from './arguments.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LineInput } from './agent/line-input.ts'
+import type { ConversationContext } from './agent/start-agent.ts'
+import {
+  CONVERSATION_OPTIONS,
+  UsageError,
+  checkOptions,
+  checkShape,
+  parseChoice,
+  parseInvocation,
+} from './arguments.ts'
 import type { Invocation } from './arguments.ts'
 import { commands } from './commands.ts'
 import type { CommandContext } from './commands.ts'
@@ -19,6 +29,15 @@ export interface CliWorld {
   print: (text: string) => void
   /** Writes to standard error. */
   warn: (text: string) => void
+  /** Lines of standard input, for an interactive session; without it `readInput` gives them. */
+  openLines?: () => LineInput
+  /** Whether something is piped into standard input, as opposed to a person who types. Default: true. */
+  isPiped?: boolean
+  /** Aborted when the user interrupts a run that is not interactive. */
+  signal?: AbortSignal
+  /** Ends a process group; default: nothing is ended. */
+  killGroup?: (pid: number) => void
+  now?: () => Date
 }
 
 /**
@@ -46,12 +65,14 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
     world.print(`${packageVersion()}\n`)
     return 0
   }
-  if (options.help === true || words.length === 0 || words[0] === 'help') {
+  if (options.help === true || words[0] === 'help') {
     const about = words[0] === 'help' ? words.slice(1) : words
     if (about.length > 0 && !isGroup(about[0])) throw unknownCommand(about)
     world.print(helpText(about))
     return 0
   }
+  const { print: isPrint, 'rewind-files': rewindId } = options
+  if (isPrint === true || rewindId !== undefined || isPrompt(words)) return converse(world, invocation)
   const name = commandName(words)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) throw unknownCommand(words)
@@ -60,6 +81,66 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
   const result = await run(await makeContext(world, invocation, words.slice(name.split(' ').length)))
   world.print(options.json === true ? `${JSON.stringify(result.value, null, 2)}\n` : printable(result.text))
   return result.exitCode ?? 0
+}
+
+/** No words, or one that begins no command. */
+function isPrompt(words: readonly string[]): boolean {
+  return words.length === 0 || (words.length === 1 && !isGroup(words[0]))
+}
+
+/** `loci [prompt]` in its three forms: rewinding files, one turn, a session. */
+async function converse(world: CliWorld, invocation: Invocation): Promise<number> {
+  const { words, options } = invocation
+  if (words.length > 1) throw new UsageError('a prompt is one word; put it in quotes')
+  checkOptions('a conversation', CONVERSATION_OPTIONS, invocation)
+  const context = await makeContext(world, invocation, [])
+  if (options['rewind-files'] !== undefined) {
+    if (words.length > 0) throw new UsageError('--rewind-files takes no prompt')
+    const format = parseChoice('output-format', options['output-format'], ['text', 'json'])
+    const { rewindFilesDoor } = await import('./agent/rewind-files.ts')
+    const result = await rewindFilesDoor(context, options['rewind-files'])
+    const isJson = format === 'json' || options.json === true
+    world.print(isJson ? `${JSON.stringify(result.value, null, 2)}\n` : printable(result.text))
+    return result.exitCode ?? 0
+  }
+  if (options['dry-run'] !== undefined || options['on-conflict'] !== undefined)
+    throw new UsageError('--dry-run and --on-conflict belong to --rewind-files')
+  const [prompt = ''] = words
+  const { HOME: userHome, LOCI_CONFIG_DIR: configured } = world.env
+  const conversation: ConversationContext = {
+    ...context,
+    version: packageVersion(),
+    ownDirs: [configured, userHome && join(userHome, '.loci')].flatMap((dir) => (dir ? [dir] : [])),
+    now: world.now ?? ((): Date => new Date()),
+    wait: (ms, signal) => sleep(ms, undefined, { signal }),
+    killGroup: world.killGroup ?? ((): void => undefined),
+  }
+  if (options.print === true) {
+    const { runPrint } = await import('./agent/print-mode.ts')
+    const input = world.isPiped === false ? '' : await world.readInput()
+    const signal = world.signal ?? new AbortController().signal
+    return runPrint(conversation, { prompt, input }, world, signal)
+  }
+  const { runLines } = await import('./agent/line-session.ts')
+  const input = world.openLines?.() ?? linesOf(await world.readInput())
+  try {
+    return await runLines(conversation, prompt === '' ? undefined : prompt, input, world.print)
+  } finally {
+    input.close()
+  }
+}
+
+/** A text as the lines that somebody types. */
+function linesOf(text: string): LineInput {
+  const lines = text.split(/\r?\n/)
+  const next = async (): Promise<string | null> => lines.shift() ?? null
+  return {
+    isInteractive: false,
+    readLine: next,
+    ask: next,
+    onInterrupt: () => () => undefined,
+    close: () => undefined,
+  }
 }
 
 function commandName(words: readonly string[]): string {
@@ -75,7 +156,9 @@ function isGroup(word: string | undefined): boolean {
 function unknownCommand(words: readonly string[]): UsageError {
   const [group] = words
   if (words.length > 1 || !isGroup(group)) {
-    return new UsageError(`there is no command ${JSON.stringify(words.slice(0, 2).join(' '))}`)
+    const name = JSON.stringify(words.slice(0, 2).join(' '))
+    const hint = isGroup(group) || words.length === 1 ? '' : '; a prompt is one word: put it in quotes'
+    return new UsageError(`there is no command ${name}${hint}`)
   }
   const names = Object.keys(commands).filter((name) => name.startsWith(`${group} `))
   return new UsageError(`${group} needs one of ${names.map((name) => name.split(' ')[1]).join(', ')}`)

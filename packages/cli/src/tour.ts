@@ -71,7 +71,7 @@ export async function tourCommand({ env, say }: CommandContext): Promise<Command
 
 async function playMemory({ home, project, say }: Stage): Promise<Finding[]> {
   const { dirs } = await findMemory({ home, cwd: project, env: {}, bare: false, create: true })
-  const { memory } = await withMemory(dirs.project, (memdir) =>
+  const { memory } = await withMemory({ dir: dirs.project }, (memdir) =>
     memdir.save({
       name: 'indentation',
       description: 'we indent with 4 spaces',

@@ -26,8 +26,8 @@ test('--help names every command, and sessions --help those of sessions', async 
     expect(line.length).toBeLessThanOrEqual(80)
 })
 
-test('without a word it shows the help', async () => {
-  expect(await run()).toMatchObject({ code: 0, out: expect.stringContaining('Usage:') })
+test('without a word and without input it says who answers, and makes nothing', async () => {
+  expect(await run()).toMatchObject({ code: 0, out: expect.stringContaining('offline model') })
 })
 
 test('--version prints the version and nothing else', async () => {
@@ -42,12 +42,12 @@ test('global options may stand before or after the command', async () => {
 })
 
 test.each([
-  [['nothing'], 'there is no command "nothing"'],
+  [['no', 'such'], 'there is no command "no such"; a prompt is one word: put it in quotes'],
+  [['constructor', 'x'], 'there is no command "constructor x"; a prompt is one word: put it in quotes'],
   [['sessions'], 'sessions needs one of list, show, tips, rewind, fork, unlock'],
   [['help', 'nothing'], 'there is no command "nothing"'],
   [['nothing', '--help'], 'there is no command "nothing"'],
   [['sessions', 'lsit'], 'there is no command "sessions lsit"'],
-  [['constructor'], 'there is no command "constructor"'],
   [['sessions', 'show'], 'sessions show needs SID'],
   [['sessions', 'rewind', 'x'], 'sessions rewind needs ID'],
   [['sessions', 'list', 'extra'], 'sessions list takes no further word: "extra"'],
@@ -56,6 +56,20 @@ test.each([
   [['sessions', 'list', '--limit', 'many'], '--limit takes a whole number from 1, not "many"'],
   [['sessions', 'list', '--nonsense'], "Unknown option '--nonsense'"],
   [['sessions', 'list', '--limit'], "Option '--limit <value>' argument missing"],
+  [['-p'], '-p needs a prompt: as a word, or on standard input'],
+  [['-p', 'two', 'words'], 'a prompt is one word; put it in quotes'],
+  [['-p', 'x', '--output-format', 'xml'], '--output-format takes text, json, stream-json, not "xml"'],
+  [
+    ['-p', 'x', '--permission-mode', 'yes'],
+    '--permission-mode takes default, acceptEdits, plan, bypassPermissions, not "yes"',
+  ],
+  [['-p', 'x', '--session-id', '7'], '--session-id takes a UUID, not "7"'],
+  [['-p', 'x', '--fork-session'], '--fork-session needs --resume or --continue'],
+  [['-p', 'x', '--continue', '--resume', 'y'], '--continue and --resume say two things; give one'],
+  [['-p', 'x', '--scope', 'user'], 'a conversation has no option --scope'],
+  [['-p', 'x', '--dry-run'], '--dry-run and --on-conflict belong to --rewind-files'],
+  [['--rewind-files', 'x', 'y'], '--rewind-files takes no prompt'],
+  [['sessions', 'list', '--offline'], 'sessions list has no option --offline'],
   [['memory', 'list', '--scope', 'team'], '--scope takes project, user, not "team"'],
   [
     ['history', 'rewind', 'x', '--on-conflict', 'ask'],

@@ -184,6 +184,25 @@ test('the oldest entries go first, and reading one keeps it', () => {
   expect(ask('B?')).toBe(0)
 })
 
+test('an entry that is read as a part of a longer prompt is kept too', () => {
+  const cache = createPromptCache({ entries: 2 })
+  const plain = { system: 'x' }
+  const short = request([marked('A?')], plain)
+  cache.take(short)
+  cache.take(request([marked('B?')], plain))
+  expect(cache.take(request([user('A?'), assistant('Yes.'), marked('C?')], plain)).cacheReadBytes).toBe(
+    bytes(short),
+  )
+  expect(cache.take(short).cacheReadBytes).toBe(bytes(short))
+})
+
+test('a conversation that grows takes the room of its last prompt only', () => {
+  const other = request([user('Else?')], { tools: [], system: 'Other.' })
+  const cache = createPromptCache({ promptBytes: bytes(other) + bytes(appended) })
+  for (const one of [other, first, appended]) cache.take(one)
+  expect(cache.take(other).sharedBytes).toBe(bytes(other))
+})
+
 test('earlier prompts are kept up to a bound, the newest always', () => {
   const cache = createPromptCache({ promptBytes: 10 })
   cache.take(first)

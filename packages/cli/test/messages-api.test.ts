@@ -228,18 +228,25 @@ describe.each(doors)('through $door', ({ open }) => {
     expect(await done).toBeInstanceOf(APIUserAbortError)
   })
 
-  test('a request can be aborted while the model has not begun to answer', async () => {
+  test('a request can be aborted while the model has not begun to answer, and then was none', async () => {
     const asked = gate()
-    const { client, requests } = await open(() => {
+    const thought = gate()
+    const { client, requests } = await open(async (request) => {
+      if (request.model !== 'slow') return say('At once.')
       asked.open()
-      return new Promise(() => {})
+      await thought.opened
+      return say('Too late.')
     })
-    const stream = client.messages.stream(question)
+    const stream = client.messages.stream({ ...question, model: 'slow' })
     const done = rejection(stream.finalMessage())
     await asked.opened
     stream.abort()
     expect(await done).toBeInstanceOf(APIUserAbortError)
-    expect(requests).toEqual([])
+    // The first of two more requests arrives behind the news that the client has gone, the second behind the answer.
+    await client.messages.create(question)
+    thought.open()
+    await client.messages.create(question)
+    expect(requests).toHaveLength(2)
   })
 
   test('what an answerer throws is told, and not tried again', async () => {

@@ -1,5 +1,5 @@
 import { LociError } from '@loci/disk'
-import type { FileChange, FileHistory, RewindPlan, RewindResult } from '@loci/file-history'
+import type { FileHistory, RewindPlan, RewindResult } from '@loci/file-history'
 import { UsageError, parseChoice } from '../arguments.ts'
 import type { CommandContext, CommandResult } from '../commands.ts'
 import { withHistory, withSession } from '../compose.ts'
@@ -7,6 +7,7 @@ import { findSessionOrNewest } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { filesTarget } from '../rewind-door.ts'
 import { oneLine } from '../printable.ts'
+import { changeLine, needsDecision, nothingToRewind, planLines, rewindLines } from '../rewind-report.ts'
 import { lines, parameter, textOf } from './text.ts'
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
@@ -38,9 +39,17 @@ export async function diffCommand(context: CommandContext): Promise<CommandResul
 }
 
 export async function rewindCommand(context: CommandContext): Promise<CommandResult> {
+  return rewindPlace(context, () => placeOf(context), parameter(context, 0))
+}
+
+/** Rewinds the files of a session to the id of an entry, or with `--dry-run` says what that would do. */
+export async function rewindPlace(
+  context: CommandContext,
+  findPlace: () => Promise<SessionPlace>,
+  id: string,
+): Promise<CommandResult> {
   const onConflict = parseChoice('on-conflict', context.options['on-conflict'], ['stop', 'skip', 'overwrite'])
-  const place = await placeOf(context)
-  const id = parameter(context, 0)
+  const place = await findPlace()
   const messageId = await snapshotOf(place, id)
   if (context.options['dry-run'] === true) {
     if (messageId === null) return planResult({ messageId: id, changes: [], conflicts: [], skipped: [] })
@@ -85,47 +94,11 @@ function snapshotOf(place: SessionPlace, id: string): Promise<string | null> {
   return withSession(place, 'read', (session) => filesTarget(session, id))
 }
 
-/** After an entry that no prompt followed the files are as they are. */
-function nothingToRewind(messageId: string): RewindResult {
-  return { messageId, restored: [], deleted: [], unchanged: [], skipped: [], conflicts: [], undoable: false }
-}
-
 function planResult(value: RewindPlan): CommandResult {
-  return {
-    value,
-    text: lines(
-      value.changes.length + value.conflicts.length + value.skipped.length === 0
-        ? ['nothing would change']
-        : [
-            ...value.changes.map(changeLine),
-            ...reasonLines('conflict', value.conflicts),
-            ...reasonLines('skipped', value.skipped),
-          ],
-    ),
-    exitCode: value.conflicts.length + value.skipped.length > 0 ? 3 : 0,
-  }
+  return { value, text: lines(planLines(value)), exitCode: needsDecision(value) ? 3 : 0 }
 }
 
 function rewindResult(value: RewindResult): CommandResult {
-  const done = [
-    ...value.restored.map((path) => `restored ${path}`),
-    ...value.deleted.map((path) => `deleted ${path}`),
-    ...reasonLines('conflict', value.conflicts),
-    ...reasonLines('skipped', value.skipped),
-  ]
   const undo = value.undoable ? ['loci history undo takes this back'] : []
-  return {
-    value,
-    text: lines(done.length === 0 ? ['nothing to change'] : [...done, ...undo]),
-    exitCode: value.conflicts.length + value.skipped.length > 0 ? 3 : 0,
-  }
-}
-
-function changeLine(change: FileChange): string {
-  const count = change.binary ? 'binary' : `+${change.insertions} -${change.deletions}`
-  return `${change.kind}  ${change.path}  ${count}`
-}
-
-function reasonLines(word: string, all: readonly { path: string; reason: string }[]): string[] {
-  return all.map(({ path, reason }) => `${word} ${path}: ${reason}`)
+  return { value, text: lines([...rewindLines(value), ...undo]), exitCode: needsDecision(value) ? 3 : 0 }
 }

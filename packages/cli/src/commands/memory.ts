@@ -22,7 +22,7 @@ const draftSchema = z.strictObject({
 export async function statusCommand(context: CommandContext): Promise<CommandResult> {
   const { enabled, rule, dirs } = await placeOf(context)
   const dir = dirs[scopeOf(context)]
-  const { raw, proposals } = await withMemory(dir, async (memory) => ({
+  const { raw, proposals } = await withMemory({ dir }, async (memory) => ({
     raw: (await memory.index()).raw,
     proposals: (await memory.proposals()).length,
   }))
@@ -90,7 +90,7 @@ export async function saveCommand(context: CommandContext): Promise<CommandResul
   const scope = scopeOf(context)
   await context.home.claim()
   const { dirs } = await placeOf(context, { create: scope === 'project' })
-  const value = await withMemory(dirs[scope], (memory) =>
+  const value = await withMemory({ dir: dirs[scope] }, (memory) =>
     memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
   )
   const seen = value.visible ? '' : '; its line is beyond what the prompt carries of the index'
@@ -143,5 +143,5 @@ function placeOf(
 async function readMemory<T>(context: CommandContext, work: Parameters<typeof withMemory<T>>[1]): Promise<T> {
   const scope = scopeOf(context)
   const { dirs } = await placeOf(context)
-  return withMemory(dirs[scope], work)
+  return withMemory({ dir: dirs[scope] }, work)
 }

@@ -88,11 +88,11 @@ export async function forkCommand(context: CommandContext): Promise<CommandResul
   const { home, options } = context
   const place = await placeOf(context)
   await home.claim()
-  const value = await forkWithHistory(home, place, {
+  const { sessionId, path } = await forkWithHistory(home, place, {
     ...(options['up-to'] === undefined ? {} : { upTo: options['up-to'] }),
     ...(options.title === undefined ? {} : { title: options.title }),
   })
-  return { value, text: lines([`new session ${value.sessionId}`, value.path]) }
+  return { value: { sessionId, path }, text: lines([`new session ${sessionId}`, path]) }
 }
 
 export async function unlockCommand(context: CommandContext): Promise<CommandResult> {

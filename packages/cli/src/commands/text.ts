@@ -1,6 +1,7 @@
 import type { Damage } from '@loci/disk'
 import type { Entry } from '@loci/session-jsonl'
 import type { CommandContext } from '../commands.ts'
+import { blocksOf } from '../message-content.ts'
 
 /** Lines as one text, each ended. */
 export function lines(all: readonly string[]): string {
@@ -24,17 +25,11 @@ export function parameter(context: CommandContext, index: number): string {
 
 /** What an entry says, in short: its text, the calls it makes; `''` for one that says nothing. */
 export function textOf(entry: Entry | undefined): string {
-  const message = entry?.message
-  if (typeof message !== 'object' || message === null || !('content' in message)) return ''
-  const blocks: unknown[] = Array.isArray(message.content)
-    ? message.content
-    : [{ type: 'text', text: message.content }]
-  return blocks.map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()
+  if (entry === undefined) return ''
+  return blocksOf(entry).map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()
 }
 
-function blockText(block: unknown): string {
-  if (typeof block !== 'object' || block === null || !('type' in block)) return ''
-  if ('text' in block && typeof block.text === 'string') return block.text
-  if (block.type === 'tool_use' && 'name' in block) return `[calls ${String(block.name)}]`
-  return `[${String(block.type)}]`
+function blockText({ type, text, name }: { type: string; [field: string]: unknown }): string {
+  if (typeof text === 'string') return text
+  return type === 'tool_use' ? `[calls ${String(name)}]` : `[${type}]`
 }

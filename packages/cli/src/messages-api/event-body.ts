@@ -26,7 +26,7 @@ export function eventBody(
         else signal?.addEventListener('abort', abort, { once: true, signal: over.signal })
       },
       async pull(controller) {
-        if (sent === holdAt) await untilSettled(hold?.until, signal)
+        if (sent === holdAt) await hold?.until.catch(() => undefined)
         if (signal?.aborted === true || over.signal.aborted) return
         const frame = frames[sent]
         if (sent === cutAt) {
@@ -45,18 +45,4 @@ export function eventBody(
     },
     { highWaterMark: 0 },
   )
-}
-
-/** Waits for a promise or for the caller to go away, whichever is first. */
-export async function untilSettled(
-  promise: Promise<unknown> | undefined,
-  signal?: AbortSignal,
-): Promise<void> {
-  const over = new AbortController()
-  const gone = new Promise<void>((resolve) => {
-    if (signal?.aborted === true) resolve()
-    signal?.addEventListener('abort', () => resolve(), { once: true, signal: over.signal })
-  })
-  await Promise.race([promise, gone].map((one) => Promise.resolve(one).catch(() => undefined)))
-  over.abort()
 }

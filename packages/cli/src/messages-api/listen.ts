@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { maxBodyBytes } from './check-request.ts'
+import { buffer } from 'node:stream/consumers'
 import { createMessagesApi } from './messages-api.ts'
 import type { MessagesApi, MessagesApiOptions, SeenRequest } from './messages-api.ts'
 
@@ -46,7 +46,7 @@ async function serve(api: MessagesApi, request: IncomingMessage, response: Serve
   const answer = await api.fetch(new URL(request.url ?? '/', 'http://127.0.0.1'), {
     method: request.method ?? 'GET',
     headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
-    ...(request.method === 'POST' ? { body: await bodyOf(request) } : {}),
+    ...(request.method === 'POST' ? { body: await buffer(request) } : {}),
     signal: gone.signal,
   })
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
@@ -54,18 +54,6 @@ async function serve(api: MessagesApi, request: IncomingMessage, response: Serve
   // No `pipe`: what was written before a cut must have left, and then the connection is destroyed.
   for await (const chunk of answer.body ?? []) await written(response, chunk)
   response.end()
-}
-
-/** The body, or as much of it as shows that it is too large. */
-async function bodyOf(request: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request) {
-    if (length > maxBodyBytes) continue
-    chunks.push(chunk)
-    length += chunk.length
-  }
-  return Buffer.concat(chunks)
 }
 
 function written(response: ServerResponse, chunk: Uint8Array): Promise<void> {

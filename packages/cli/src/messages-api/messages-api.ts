@@ -3,7 +3,7 @@ import { isFault } from './answer.ts'
 import type { Answerer, Fault, ModelAnswer } from './answer.ts'
 import { checkHeaders, checkRequest } from './check-request.ts'
 import type { Refusal } from './check-request.ts'
-import { eventBody, untilSettled } from './event-body.ts'
+import { eventBody } from './event-body.ts'
 import { eventsOf, formatEvent, messageOf } from './event-stream.ts'
 import { createPromptCache } from './prompt-cache.ts'
 import type { PromptCount } from './prompt-cache.ts'
@@ -67,9 +67,7 @@ export function createMessagesApi(options: MessagesApiOptions): MessagesApi {
     if ('refusal' in checked) return fail(checked.refusal, { body: bodyOf(body), ...nothing })
     const { request } = checked
     const answered = Promise.resolve(request).then(answer).catch(failed)
-    await untilSettled(answered, signal)
-    signal?.throwIfAborted()
-    return reply(request, asFault(await answered, request), signal)
+    return reply(request, asFault(await orAborted(answered, signal), request), signal)
   }
 
   function reply(
@@ -109,6 +107,20 @@ export function createMessagesApi(options: MessagesApiOptions): MessagesApi {
 }
 
 const nothing: PromptCount = { promptBytes: 0, sharedBytes: 0, cacheReadBytes: 0, cacheWriteBytes: 0 }
+
+/** A promise, or the reason of the abort if that comes first. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  const over = new AbortController()
+  const gone = new Promise<never>((_, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true, signal: over.signal })
+  })
+  try {
+    signal?.throwIfAborted()
+    return await Promise.race([promise, gone])
+  } finally {
+    over.abort()
+  }
+}
 
 function failed(error: unknown): Fault {
   const message = `The answerer threw: ${String(error)}`

@@ -41,14 +41,34 @@ const SEPARATOR =
  * read like a request must not be carried out. It becomes `material`, or the content of a file to be created.
  */
 export function parsePrompt(prompt: string): ParsedPrompt {
-  const masked = maskQuotes(prompt.trim())
-  const [head = '', ...rest] = masked.text.split(/\n[ \t\r]*\n/u)
-  const tail = unmask(rest.join('\n\n'), masked.spans)
-  const { steps, unknown } = parsePieces(joinPieces(splitPieces(head), masked), masked)
-  const language = steps.length > 0 && unknown.length === 0 ? languageOfSteps(steps) : languageOf(head)
-  return unknown.length === 0 && takesMore(steps.at(-1)) && tail !== ''
-    ? { steps: [...steps.slice(0, -1), ...withContent(steps.at(-1), tail)], unknown, material: '', language }
-    : { steps, unknown, material: tail, language }
+  const { masked, rest, isTorn } = takeRequests(prompt.trim())
+  const { steps, unknown } = parsePieces(joinPieces(splitPieces(masked.text), masked), masked)
+  const language = steps.length > 0 && unknown.length === 0 ? languageOfSteps(steps) : languageOf(masked.text)
+  const last = steps.at(-1)
+  if (rest === '' || unknown.length > 0 || !takesMore(last))
+    return { steps, unknown, material: rest, language }
+  // The content of the file would hold what was meant as the end of the request.
+  if (isTorn) return { steps: [], unknown: [unmask(masked.text, masked.spans)], material: rest, language }
+  return { steps: [...steps.slice(0, -1), ...withContent(last, rest)], unknown, material: '', language }
+}
+
+/** What ends a request after a quoted text of several paragraphs. */
+const AFTER_PARAGRAPHS = /^\s*(?:(?:to|into|in|(?:追加|添加|写入|写|保存)到?)\s*\S+)?$/iu
+const EMPTY_LINE = /\n[ \t\r]*\n/u
+
+/**
+ * Parts the requests from what follows the first empty line. A quoted text may hold empty lines, but only at the end
+ * of the prompt: otherwise a quote left open in the requests could be closed by a quote in the text that follows, and
+ * what stands behind that would be carried out.
+ */
+function takeRequests(prompt: string): { masked: MaskedText; rest: string; isTorn: boolean } {
+  const whole = maskQuotes(prompt)
+  const crossing = whole.spans.findIndex(({ raw }) => EMPTY_LINE.test(raw))
+  const [before = '', after = ''] = whole.text.split(`\uE000${crossing}\uE001`)
+  const isTorn = crossing >= 0 && !EMPTY_LINE.test(before)
+  if (isTorn && AFTER_PARAGRAPHS.test(after)) return { masked: whole, rest: '', isTorn: false }
+  const [head = '', ...rest] = prompt.split(EMPTY_LINE)
+  return { masked: maskQuotes(head), rest: rest.join('\n\n'), isTorn }
 }
 
 function languageOfSteps(steps: readonly ParsedStep[]): Language {

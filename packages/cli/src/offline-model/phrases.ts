@@ -1,3 +1,4 @@
+import type { Statement } from './recall.ts'
 import { firstLine, showText } from './show-text.ts'
 import type { Language, Step } from './step.ts'
 
@@ -16,7 +17,7 @@ export interface Phrases {
   notOffered: (tool: string) => string
   tooLong: (file: string) => string
   noResult: string
-  recalled: (source: 'memory' | 'said' | 'result', where: string, text: string) => string
+  recalled: (statement: Statement) => string
   memories: (lines: readonly string[]) => string
   noMemories: string
   nothingFound: string
@@ -91,11 +92,12 @@ const ENGLISH: Phrases = {
   tooLong: (file) =>
     `${file} is too long for me to see all of it, and I would lose the rest. It was not changed; "run" with a command can do it.`,
   noResult: 'it gave no result',
-  recalled: (source, where, text) =>
+  recalled: ({ source, where, text }) =>
     ({
       memory: `From memory${where === '' ? '' : ` (${where})`}: ${text}`,
       said: `You told me: ${text}`,
       result: `In ${where}: ${text}`,
+      given: `In the text that you gave: ${text}`,
     })[source],
   memories: (lines) => `This is what I remember:\n${list(lines)}`,
   noMemories: 'I remember nothing yet. Tell me with: remember that …',
@@ -153,11 +155,12 @@ const CHINESE: Phrases = {
   tooLong: (file) =>
     `${file} 太长，我看不到全部，改写会丢失其余内容，所以没有改动；可以用「运行」加命令来做。`,
   noResult: '没有得到结果',
-  recalled: (source, where, text) =>
+  recalled: ({ source, where, text }) =>
     ({
       memory: `记忆中${where === '' ? '' : `（${where}）`}：${text}`,
       said: `你告诉过我：${text}`,
       result: `在 ${where} 中：${text}`,
+      given: `在你给的文本中：${text}`,
     })[source],
   memories: (lines) => `我记得这些：\n${list(lines)}`,
   noMemories: '我还什么都没记住。可以这样告诉我：记住……',
@@ -205,10 +208,7 @@ function englishRequest(step: Step): string {
       return 'say the date'
     case 'list-memory':
       return 'list the memories'
-    case 'forget':
-    case 'greet':
-    case 'thanks':
-    case 'help':
+    default:
       return 'answer you'
   }
 }
@@ -220,7 +220,7 @@ function chineseRequest(step: Step): string {
     case 'replace':
       return `替换 ${step.file} 中的「${quote(step.from)}」`
     case 'append':
-      return `在 ${step.file} 末尾追加`
+      return `往 ${step.file} 末尾追加`
     case 'delete':
       return `删除 ${step.file}`
     case 'read':
@@ -235,10 +235,7 @@ function chineseRequest(step: Step): string {
       return '回答日期'
     case 'list-memory':
       return '列出记忆'
-    case 'forget':
-    case 'greet':
-    case 'thanks':
-    case 'help':
+    default:
       return '回答你'
   }
 }

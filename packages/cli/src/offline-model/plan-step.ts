@@ -2,7 +2,7 @@ import type { Outcome } from './conversation.ts'
 import { draftMemory } from './memory-draft.ts'
 import type { Phrases } from './phrases.ts'
 import { recall } from './recall.ts'
-import type { Statement } from './recall.ts'
+import type { Recalled, Statement } from './recall.ts'
 import { parseSearchHits } from './memory-text.ts'
 import { topicsOf } from './word-overlap.ts'
 import type { Step } from './step.ts'
@@ -88,7 +88,7 @@ export function planStep(step: Step, view: View): StepPlan {
       return { stages: [], say: () => phrases.greeting }
     case 'thanks':
       return { stages: [], say: () => phrases.thanks }
-    case 'help':
+    default:
       return { stages: [], say: () => phrases.help }
   }
 }
@@ -133,26 +133,28 @@ function shellQuote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Answers from what is known; else memory is searched once. */
+/** How much of what is asked must be spoken of; from `SURE` on, memory is not searched for more. */
+const FITTING = 0.5
+const SURE = 0.75
+
+/** Answers from what is known; if that is not much of an answer, memory is searched once. */
 function planAnswer(question: string, { phrases, statements, canSearch }: View): StepPlan {
-  const found = recall(question, statements)
-  const query = topicsOf(question).length === 0 ? '' : question.replaceAll(/\s+/gu, ' ').trim()
-  const isKnown = found.length > 0 && !found.some(({ isCut }) => isCut)
-  if (isKnown || !canSearch || query === '') return { stages: [], say: () => sayFound(found, phrases) }
+  const known = recall(question, statements)
+  const isWhole = known.score >= SURE && !known.statements.some(({ isCut }) => isCut)
+  // Memory is searched for pieces of words: their stems find all their forms.
+  const query = topicsOf(question).join(' ')
+  if (isWhole || !canSearch || query === '') return { stages: [], say: () => sayRecalled(known, phrases) }
   return {
     stages: [call('SearchMemory', { query })],
     say([outcome]) {
-      const hits = parseSearchHits(outcome?.text ?? '')
-      const best = recall(question, hits)
-      // What the search found fits by its measure, if not by ours.
-      return sayFound(best.length > 0 ? best : found.length > 0 ? found : hits.slice(0, 1), phrases)
+      const found = recall(question, parseSearchHits(outcome?.text ?? ''))
+      return sayRecalled(found.score >= known.score ? found : known, phrases)
     },
   }
 }
 
-function sayFound(found: readonly Statement[], phrases: Phrases): string {
-  if (found.length === 0) return phrases.nothingFound
-  return found.map(({ source, where, text }) => phrases.recalled(source, where, text)).join('\n')
+function sayRecalled({ statements, score }: Recalled, phrases: Phrases): string {
+  return score < FITTING ? phrases.nothingFound : statements.map(phrases.recalled).join('\n')
 }
 
 function listMemory({ statements, phrases }: View): string {

@@ -6,8 +6,8 @@ import { overlap, topicsOf } from './word-overlap.ts'
 /** Something the request says that can answer a question. */
 export interface Statement {
   text: string
-  source: 'memory' | 'said' | 'result'
-  /** The memory's file, or what was read or run. */
+  source: 'memory' | 'said' | 'result' | 'given'
+  /** The memory's file, or what was read or run; else empty. */
   where: string
   /** Whether the text is only the beginning of what is known. */
   isCut: boolean
@@ -15,24 +15,42 @@ export interface Statement {
 
 /** How many lines of one tool result are looked at. */
 const MAX_LINES = 2000
-/** How much of what is asked a statement must speak of. */
-const FITTING = 0.5
+const ASKS_WHO = /\bwho am i\b|\bmy name\b|我是谁|我叫什么|我的名字/iu
+const SAYS_WHO = /\bi am\b|\bi[’']m\b|\bmy name\b|\bcall me\b|我是|我叫|我的名字|叫我/iu
+
+/** What answers a question. */
+export interface Recalled {
+  /** At most three, newest first; empty if nothing fits. */
+  statements: Statement[]
+  /** How much of what is asked they speak of, from 0 to 1. */
+  score: number
+}
 
 /**
- * The statements that answer a question best, newest first; none if nothing in the conversation fits. Pure.
+ * The statements that answer a question best. Pure.
  *
  * They come from memory, from what the user said, from the results of tools, and from text given with the prompt.
  */
-export function recall(question: string, statements: readonly Statement[]): Statement[] {
+export function recall(question: string, statements: readonly Statement[]): Recalled {
+  if (ASKS_WHO.test(question)) {
+    const names = statements.filter(({ text }) => SAYS_WHO.test(text))
+    if (names.length > 0) return { statements: newestFirst(names), score: 1 }
+  }
   const asked = topicsOf(question)
   const scored = statements.map((statement) => ({
     statement,
     score: overlap(asked, topicsOf(statement.text)),
   }))
-  const best = scored.reduce((most, { score }) => Math.max(most, score), 0)
-  if (best < FITTING) return []
-  const fitting = scored.flatMap(({ statement, score }) => (score === best ? [statement] : []))
-  return withoutRepeats(fitting.toReversed()).slice(0, 3)
+  const score = scored.reduce((most, one) => Math.max(most, one.score), 0)
+  if (score === 0) return { statements: [], score }
+  return {
+    statements: newestFirst(scored.flatMap((one) => (one.score === score ? [one.statement] : []))),
+    score,
+  }
+}
+
+function newestFirst(statements: readonly Statement[]): Statement[] {
+  return withoutRepeats(statements.toReversed()).slice(0, 3)
 }
 
 /** All that the conversation says, in order, each memory file once as it was seen last. */
@@ -44,7 +62,7 @@ export function statementsOf(
   let known: Statement[] = []
   for (const item of earlier) known = withItem(known, item)
   for (const outcome of done) known = withMore(known, statementsOfOutcome(outcome))
-  return [...known, ...lines(material, 'text')]
+  return [...known, ...linesOf(material, { source: 'given', where: '' })]
 }
 
 function withItem(known: readonly Statement[], item: Earlier): Statement[] {
@@ -78,16 +96,22 @@ function statementsOfOutcome({ name, input, text, isError }: Outcome): Statement
   if (isError) return []
   if (name === 'SearchMemory') return parseSearchHits(text)
   if (name === 'SaveMemory')
-    return [{ text: String(input['description'] ?? ''), source: 'memory', where: '', isCut: false }]
-  if (name !== 'Read' && name !== 'Bash') return []
-  return lines(text, String(input['file_path'] ?? input['command'] ?? ''))
+    return [{ text: textIn(input, 'description'), source: 'memory', where: '', isCut: false }]
+  if (name === 'Read') return linesOf(text, { source: 'result', where: textIn(input, 'file_path') })
+  if (name === 'Bash') return linesOf(text, { source: 'result', where: textIn(input, 'command') })
+  return []
 }
 
-function lines(text: string, where: string): Statement[] {
+function textIn(input: Outcome['input'], field: string): string {
+  const value = input[field]
+  return typeof value === 'string' ? value : ''
+}
+
+function linesOf(text: string, from: Pick<Statement, 'source' | 'where'>): Statement[] {
   return text
     .split('\n', MAX_LINES)
     .filter((line) => line.trim() !== '')
-    .map((line) => ({ text: line.trim(), source: 'result', where, isCut: false }))
+    .map((line) => ({ text: line.trim(), ...from, isCut: false }))
 }
 
 /** The same words from two sources are one statement, better from memory, which names its file. */

@@ -1,0 +1,68 @@
+import type { Entry, EntryDraft } from '@loci/session-jsonl'
+
+/** What a prompt should find in its conversation before it. */
+export interface Surroundings {
+  /** Local date, `YYYY-MM-DD`. */
+  date: string
+  /** The memory indexes as they are now; `null`: memory is off. */
+  memory: string | null
+}
+
+const MEMORY = 'memory_index'
+
+/**
+ * The attachments that a prompt needs before it, given what the conversation holds: the date and the memory index,
+ * when they are not there or have changed. What was sent once stays as it was; only what is new is added. Pure.
+ */
+export function planAttachments(chain: readonly Entry[], now: Surroundings): EntryDraft[] {
+  const drafts: EntryDraft[] = []
+  const known = lastOf(chain, MEMORY)
+  const text = now.memory === null ? undefined : memoryNote(known, now.memory)
+  if (text !== undefined) drafts.push(attachment({ type: MEMORY, content: now.memory, text }))
+  if (lastOf(chain, 'date')?.['date'] !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
+  return drafts
+}
+
+/** What an attachment says to the model; `null` for those that say nothing. Pure, and the same for ever. */
+export function renderAttachment(entry: Entry, options: { hasMemory: boolean }): string | null {
+  const body = bodyOf(entry)
+  if (body?.['type'] === 'date' || body?.['type'] === 'date_change') {
+    const date = body['date'] ?? body['newDate']
+    return typeof date === 'string' ? `<context name="date">Today is ${date}.</context>` : null
+  }
+  if (body?.['type'] !== MEMORY || !options.hasMemory) return null
+  return typeof body['text'] === 'string' ? `<context name="memory">\n${body['text']}\n</context>` : null
+}
+
+function memoryNote(known: Record<string, unknown> | undefined, memory: string): string | undefined {
+  const before = known?.['content']
+  if (typeof before !== 'string') return memory === '' ? undefined : memory
+  if (before === memory) return undefined
+  if (memory === '') return 'The memory is empty now.'
+  const added = without(memory, before)
+  const removed = without(before, memory)
+  return [
+    'The memory has changed since.',
+    ...(added.length > 0 ? ['New in the index:', ...added] : []),
+    ...(removed.length > 0 ? ['No longer in the index:', ...removed] : []),
+  ].join('\n')
+}
+
+/** Lines of one text that the other has not. */
+function without(text: string, other: string): string[] {
+  const known = new Set(other.split('\n'))
+  return text.split('\n').filter((line) => line !== '' && !known.has(line))
+}
+
+function attachment(body: Record<string, unknown>): EntryDraft {
+  return { type: 'attachment', attachment: body }
+}
+
+function lastOf(chain: readonly Entry[], type: string): Record<string, unknown> | undefined {
+  return chain.map(bodyOf).findLast((body) => body?.['type'] === type)
+}
+
+function bodyOf(entry: Entry): Record<string, unknown> | undefined {
+  const body = entry.type === 'attachment' ? entry['attachment'] : undefined
+  return typeof body === 'object' && body !== null ? { ...body } : undefined
+}

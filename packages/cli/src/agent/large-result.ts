@@ -1,0 +1,48 @@
+import { dirname, join } from 'node:path'
+import { files, writeFileAtomic } from '@loci/disk'
+
+/** Characters (UTF-16 units) of a tool's result that are sent to the model as they are. */
+export const MAX_RESULT_UNITS = 30_000
+const PREVIEW_UNITS = 2000
+
+/** What stands for a result that is too large, in every request from the first on. */
+export interface LargeResult {
+  /** File with the whole text. */
+  path: string
+  /** What the model sees. */
+  preview: string
+  sizeBytes: number
+}
+
+/** Where the results of a session are put aside. */
+export function toolResultsDir(projectDir: string, sessionId: string): string {
+  return join(projectDir, sessionId, 'tool-results')
+}
+
+/**
+ * Puts the text of a large result into a file of its own.
+ *
+ * @throws {LociError} DISK_FULL, DISK_IO
+ */
+export async function putAside(dir: string, toolUseId: string, text: string): Promise<LargeResult> {
+  // The id is the model's; a name must be none of its making.
+  const path = join(dir, `${toolUseId.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(0, 100) || 'result'}.txt`)
+  await files.mkdir(dirname(path))
+  await writeFileAtomic(path, text)
+  const sizeBytes = Buffer.byteLength(text)
+  return { path, preview: previewOf(text, path, sizeBytes), sizeBytes }
+}
+
+function previewOf(text: string, path: string, sizeBytes: number): string {
+  // Never half a character at the end.
+  const start = text.slice(0, PREVIEW_UNITS).replace(/[\uD800-\uDBFF]$/, '')
+  return [
+    '<persisted-output>',
+    `The output has ${sizeBytes} bytes, too many to show. All of it is in ${path}; Read shows parts of it.`,
+    '',
+    `It begins (${start.length} characters):`,
+    start,
+    '…',
+    '</persisted-output>',
+  ].join('\n')
+}

@@ -1,0 +1,68 @@
+import { createInterface } from 'node:readline'
+
+/** Lines that are typed, or piped in, one at a time. */
+export interface LineInput {
+  /** Whether a person types. */
+  readonly isInteractive: boolean
+  /** The next line; `null` at the end of input, or when the person wants to leave. */
+  readLine(prompt: string): Promise<string | null>
+  /** A line that is typed after this was asked: what was typed before is no answer to it. */
+  ask(question: string): Promise<string | null>
+  /** Calls the listener at each interruption (Ctrl-C), until the function returned is called. */
+  onInterrupt(listener: () => void): () => void
+  close(): void
+}
+
+/** Lines of a stream. On a terminal Ctrl-C interrupts what listens, and ends the input where nothing does. */
+export function openLineInput(streams: {
+  input: NodeJS.ReadableStream
+  output: NodeJS.WritableStream
+  isInteractive: boolean
+}): LineInput {
+  const { input, output, isInteractive } = streams
+  const reader = createInterface({ input, output, terminal: isInteractive, historySize: 200 })
+  const lines: string[] = []
+  let waiting: ((line: string | null) => void) | undefined
+  let isClosed = false
+  const listeners = new Set<() => void>()
+  const answer = (line: string | null): boolean => {
+    const resolve = waiting
+    waiting = undefined
+    resolve?.(line)
+    return resolve !== undefined
+  }
+  reader.on('line', (line) => {
+    if (!answer(line)) lines.push(line)
+  })
+  reader.on('close', () => {
+    isClosed = true
+    answer(null)
+  })
+  reader.on('SIGINT', () => {
+    if (listeners.size === 0) answer(null)
+    else for (const listener of listeners) listener()
+  })
+  const wait = (prompt: string): Promise<string | null> => {
+    if (isClosed) return Promise.resolve(null)
+    if (isInteractive) {
+      reader.setPrompt(prompt)
+      reader.prompt()
+    }
+    return new Promise((resolve) => {
+      waiting = resolve
+    })
+  }
+  return {
+    isInteractive,
+    readLine: (prompt) => {
+      const line = lines.shift()
+      return line === undefined ? wait(prompt) : Promise.resolve(line)
+    },
+    ask: wait,
+    onInterrupt(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: () => reader.close(),
+  }
+}

@@ -1,0 +1,169 @@
+import { createStore, getDefaultAppState } from '@loci/app-state'
+import type { AppState, PermissionMode, Store } from '@loci/app-state'
+import { emptyFileHistoryState, isFileHistoryEnabled, openFileHistory } from '@loci/file-history'
+import type { FileHistory } from '@loci/file-history'
+import type { Session } from '@loci/session-jsonl'
+import type { ConfigHome } from '../config-home.ts'
+import { readSettings } from '../settings.ts'
+import { transcriptLedger } from '../transcript-ledger.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { AgentMemory } from './agent-memory.ts'
+import type { Approve, CallRoom } from './answer-calls.ts'
+import { toolResultsDir } from './large-result.ts'
+import type { ModelClient } from './model-client.ts'
+import { openMemory } from './open-memory.ts'
+import type { Wait } from './stream-answer.ts'
+import { systemPrompt } from './system-prompt.ts'
+import { toolsFor } from './tools/tools.ts'
+import { runTurn } from './turn.ts'
+import type { TurnResult } from './turn.ts'
+import { addUsage, totalOf } from './usage.ts'
+
+/** What an agent is opened with. */
+export interface AgentOptions {
+  home: ConfigHome
+  env: Readonly<Record<string, string | undefined>>
+  /** The project's folder in the config home. */
+  projectDir: string
+  /** The project, a real path. */
+  root: string
+  model: ModelClient
+  permissionMode: PermissionMode
+  bare: boolean
+  approve: Approve | undefined
+  emit: (event: AgentEvent) => void
+  now: () => Date
+  wait: Wait
+  killGroup: (pid: number) => void
+}
+
+/** A conversation that can be gone on with: the session, its files, its memory and a model. */
+export interface Agent {
+  readonly session: Session
+  /** `null`: file history is switched off. */
+  readonly history: FileHistory | null
+  readonly memory: AgentMemory
+  readonly model: ModelClient
+  readonly state: Store<AppState>
+  /**
+   * @throws {LociError} when the transcript or the snapshot cannot be written
+   */
+  prompt(text: string, signal: AbortSignal): Promise<TurnResult>
+  close(): Promise<void>
+}
+
+/**
+ * Puts an agent together around an open session, which it closes.
+ *
+ * @throws {LociError} HISTORY_LOCKED, CONFIG_INVALID, DISK_IO: the session is closed then
+ */
+export async function openAgent(session: Session, options: AgentOptions): Promise<Agent> {
+  try {
+    const { home, env, root, bare, model } = options
+    const memory = await openMemory({ home, cwd: root, env, bare, sessionId: session.id })
+    const history = await openHistory(session, options)
+    const state = createStore(
+      getDefaultAppState({
+        sessionId: session.id,
+        cwd: root,
+        mainLoopModel: model.model,
+        permissionMode: options.permissionMode,
+        totalUsage: totalOf((await session.records('cost-state')).at(-1)),
+      }),
+    )
+    const system = systemPrompt({ root, memory: (await memory.prompt())?.system ?? null })
+    return {
+      session,
+      history,
+      memory,
+      model,
+      state,
+      prompt: (text, signal) =>
+        runTurn(
+          {
+            ...options,
+            session,
+            history,
+            system,
+            client: model.client,
+            model: model.model,
+            calls: callRoom(session, history, memory, state, options),
+            hasMemory: memory.enabled,
+            surroundings: async () => ({
+              date: localDate(options.now()),
+              memory: (await memory.prompt())?.context ?? null,
+            }),
+            toolResultsDir: toolResultsDir(options.projectDir, session.id),
+            permissionMode: state.getState().permissionMode,
+            maxRetries: retriesOf(env),
+            onUsage: (usage) =>
+              state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
+          },
+          text,
+          signal,
+        ),
+      async close() {
+        try {
+          await history?.close()
+        } finally {
+          await session.close()
+        }
+      },
+    }
+  } catch (error) {
+    await session.close()
+    throw error
+  }
+}
+
+async function openHistory(session: Session, { home, env, root }: AgentOptions): Promise<FileHistory | null> {
+  const config = await readSettings({ configDir: home.dir, cwd: root })
+  if (!isFileHistoryEnabled({ env, interactive: true, config })) return null
+  return openFileHistory({
+    dir: home.historyDir(session.id),
+    root,
+    ledger: transcriptLedger({ path: session.path, record: (draft) => session.record(draft) }),
+    state: createStore(emptyFileHistoryState()),
+  })
+}
+
+function callRoom(
+  session: Session,
+  history: FileHistory | null,
+  memory: AgentMemory,
+  state: Store<AppState>,
+  options: AgentOptions,
+): CallRoom {
+  const { root, env, home, projectDir, approve, emit, killGroup } = options
+  return {
+    tools: toolsFor({ hasMemory: memory.enabled }),
+    context: { root, history, memory, env, killGroup },
+    rules: () => ({
+      mode: state.getState().permissionMode,
+      root,
+      readable: [...memory.dirs, toolResultsDir(projectDir, session.id)],
+      memoryDirs: memory.dirs,
+      configDir: home.dir,
+      approvedTools: state.getState().approvedTools,
+    }),
+    approve,
+    emit,
+    onAlways: (toolName) =>
+      state.setState((before) => ({ ...before, approvedTools: [...before.approvedTools, toolName] })),
+    onDenial: (denial) =>
+      state.setState((before) => ({ ...before, permissionDenials: [...before.permissionDenials, denial] })),
+  }
+}
+
+/** Of the place where the user is: what they call today. */
+function localDate(now: Date): string {
+  const [year, month, day] = [now.getFullYear(), now.getMonth() + 1, now.getDate()]
+  return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
+}
+
+const DEFAULT_RETRIES = 6
+
+function retriesOf(env: Readonly<Record<string, string | undefined>>): number {
+  const wanted = env['LOCI_MAX_RETRIES'] ?? ''
+  return /^\d{1,3}$/.test(wanted) ? Number(wanted) : DEFAULT_RETRIES
+}

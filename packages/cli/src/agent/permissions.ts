@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import type { PermissionMode } from '@loci/app-state'
+import { isInside } from './tools/file-target.ts'
+
+/** What a call needs permission for. Paths are real ones. */
+export type Access =
+  | { kind: 'read'; path: string }
+  | { kind: 'edit'; path: string }
+  | { kind: 'command' }
+  /** Looks into memory, or saves to it. */
+  | { kind: 'recall' }
+  | { kind: 'memory' }
+
+export type Decision = { kind: 'allow' } | { kind: 'ask' } | { kind: 'refuse'; reason: string }
+
+/** What decides. */
+export interface PermissionRules {
+  mode: PermissionMode
+  root: string
+  /** Folders that may always be read: memory, what this session has put aside. */
+  readable: readonly string[]
+  /** Folders that no tool edits directly. */
+  memoryDirs: readonly string[]
+  configDir: string
+  /** Names of tools that the person has allowed for the session. */
+  approvedTools: readonly string[]
+}
+
+/** Whether a call may be made: at once, after asking, or not at all. Pure. */
+export function decide(toolName: string, access: Access, rules: PermissionRules): Decision {
+  const { mode } = rules
+  if (access.kind === 'recall') return { kind: 'allow' }
+  if (access.kind === 'read') {
+    const free = [rules.root, ...rules.readable].some((dir) => isInside(dir, access.path))
+    return free || mode === 'bypassPermissions' || isApproved(toolName, rules)
+      ? { kind: 'allow' }
+      : { kind: 'ask' }
+  }
+  if (access.kind === 'edit') {
+    if (rules.memoryDirs.some((dir) => isInside(dir, access.path)))
+      return { kind: 'refuse', reason: 'Memory is changed with SaveMemory, not by editing its files.' }
+    if (isInside(rules.configDir, access.path))
+      return {
+        kind: 'refuse',
+        reason: `${rules.configDir} holds sessions and their history; no tool edits it.`,
+      }
+  }
+  if (mode === 'plan') return { kind: 'refuse', reason: 'In plan mode nothing is changed.' }
+  if (access.kind === 'memory' || mode === 'bypassPermissions') return { kind: 'allow' }
+  if (access.kind === 'command') return isApproved(toolName, rules) ? { kind: 'allow' } : { kind: 'ask' }
+  const trusted = mode === 'acceptEdits' || isApproved(toolName, rules)
+  return trusted && isOwnFile(access.path, rules.root) ? { kind: 'allow' } : { kind: 'ask' }
+}
+
+/** Files of the project but for git's own, where a hook would be run. */
+function isOwnFile(path: string, root: string): boolean {
+  return isInside(root, path) && !isInside(join(root, '.git'), path)
+}
+
+function isApproved(toolName: string, { approvedTools }: PermissionRules): boolean {
+  return approvedTools.includes(toolName)
+}
+
+/** What the model is told where nobody can be asked. */
+export function nobodyToAsk(toolName: string, access: Access, root: string): string {
+  const flag =
+    access.kind === 'edit' && isOwnFile(access.path, root)
+      ? '--permission-mode acceptEdits (edits of files in this directory) or bypassPermissions (everything)'
+      : '--permission-mode bypassPermissions (everything)'
+  return `${toolName} was not allowed: nobody is there to ask. Start loci with ${flag} to allow it.`
+}

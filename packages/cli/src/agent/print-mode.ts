@@ -1,0 +1,82 @@
+import { UsageError, parseChoice } from '../arguments.ts'
+import { printable } from '../printable.ts'
+import type { AgentEvent } from './agent-event.ts'
+import { chooseStart, lookAtPlace } from './choose-start.ts'
+import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
+import type { ConversationContext } from './start-agent.ts'
+
+/** Where one turn prints to. */
+export interface PrintStreams {
+  print: (text: string) => void
+  warn: (text: string) => void
+}
+
+/**
+ * `loci -p`: one turn, and out. Resolves to the exit code: 0, 1 when the turn failed, 130 when it was interrupted.
+ * `text` prints the last answer, `json` one object, `stream-json` one object a line as things happen.
+ *
+ * @throws {UsageError} without a prompt
+ */
+export async function runPrint(
+  context: ConversationContext,
+  words: { prompt: string; input: string },
+  streams: PrintStreams,
+  signal: AbortSignal,
+): Promise<number> {
+  const format = parseChoice(
+    'output-format',
+    context.options['output-format'] ?? (context.options.json === true ? 'json' : undefined),
+    ['text', 'json', 'stream-json'],
+  )
+  const prompt = [words.prompt, words.input.trimEnd()].filter((part) => part.trim() !== '').join('\n\n')
+  if (prompt === '') throw new UsageError('-p needs a prompt: as a word, or on standard input')
+  const printJson = (value: unknown): void => streams.print(`${JSON.stringify(value)}\n`)
+  const notify = (text: string): void =>
+    format === 'stream-json'
+      ? printJson({ type: 'notice', text })
+      : streams.warn(`loci: ${printable(text)}\n`)
+  const permissionMode = choosePermissionMode(context)
+  const start = await chooseStart(context)
+  const model = chooseModel(context)
+  if (start.kind !== 'new') for (const text of await lookAtPlace(context.home, start.place)) notify(text)
+  const emit = (event: AgentEvent): void => {
+    if (format === 'stream-json') streamEvent(event, printJson)
+    else if (event.type === 'retry') notify(`${event.reason}; trying again in ${event.waitMs} ms`)
+    else if (event.type === 'notice') notify(event.text)
+  }
+  const { agent, notices } = await startAgent(context, start, {
+    model,
+    permissionMode,
+    approve: undefined,
+    emit,
+  })
+  try {
+    for (const text of notices) notify(text)
+    if (model.isOffline && format === 'text')
+      notify(`${model.model} answers, the offline model: rule-based, not a real one`)
+    const about = { sessionId: agent.session.id, model: model.model, offline: model.isOffline }
+    if (format === 'stream-json')
+      printJson({ type: 'init', ...about, permissionMode, cwd: agent.state.getState().cwd })
+    const { messageId, text, numTurns, usage, error } = await agent.prompt(prompt, signal)
+    const result = error === undefined ? text : error.message
+    if (format === 'text') streams.print(error === undefined ? `${printable(result)}\n` : '')
+    else {
+      const { totalUsage } = agent.state.getState()
+      const isError = error !== undefined
+      printJson({ type: 'result', ...about, messageId, result, isError, numTurns, usage, totalUsage })
+    }
+    if (error === undefined) return 0
+    if (error.code === 'INTERRUPTED') return 130
+    streams.warn(`loci: ${printable(error.message)} [${error.code}]\n`)
+    return 1
+  } finally {
+    await agent.close()
+  }
+}
+
+function streamEvent(event: AgentEvent, printJson: (value: unknown) => void): void {
+  if (event.type === 'text') printJson({ type: 'text', delta: event.delta })
+  else if (event.type === 'written') {
+    for (const { type, uuid, message } of event.entries) printJson({ type, uuid, message })
+  } else if (event.type === 'retry' || event.type === 'notice') printJson(event)
+}

@@ -1,0 +1,188 @@
+import { LociError } from '@loci/disk'
+import type { FileHistory } from '@loci/file-history'
+import { listSessions } from '@loci/session-jsonl'
+import type { Entry, Session } from '@loci/session-jsonl'
+import { UsageError } from '../arguments.ts'
+import { textOf } from '../commands/text.ts'
+import { findMemory, withMemory } from '../compose.ts'
+import { oneLine } from '../printable.ts'
+import { conversationTarget, filesTarget, isPrompt } from '../rewind-door.ts'
+import { rewindLines } from '../rewind-report.ts'
+import { resumedPlace } from './choose-start.ts'
+import type { LineSession } from './line-session.ts'
+import type { Agent } from './open-agent.ts'
+
+interface SlashCommand {
+  usage: string
+  summary: string
+  run: (session: LineSession, words: readonly string[]) => Promise<void>
+}
+
+const COMMANDS: Readonly<Record<string, SlashCommand>> = {
+  '/resume': {
+    usage: '/resume [N, id or title]',
+    summary: 'go on with another session; without a word: list them',
+    run: resume,
+  },
+  '/rewind': {
+    usage: '/rewind [N or id] [both|files|conversation] [skip|overwrite]',
+    summary: 'go back to before a prompt, by default with the files; without a word: list them',
+    run: rewind,
+  },
+  '/branch': {
+    usage: '/branch [id] [title]',
+    summary: 'copy the conversation up to an entry into a new session, and go on there',
+    run: branch,
+  },
+  '/undo': { usage: '/undo', summary: 'take the last rewind of the files back; again: redo it', run: undo },
+  '/resolve': {
+    usage: '/resolve finish|undo',
+    summary: 'end a rewind of the files that was interrupted',
+    run: resolve,
+  },
+  '/memory': { usage: '/memory', summary: 'what is remembered here, and where', run: memory },
+  '/help': { usage: '/help', summary: 'this list', run: help },
+  '/exit': { usage: '/exit', summary: 'leave; everything is on disk already', run: async () => undefined },
+}
+
+/**
+ * Runs a line that begins with `/`.
+ *
+ * @throws {UsageError} for a command that does not exist; what the packages throw
+ */
+export async function runSlash(session: LineSession, line: string): Promise<void> {
+  const [name = '', ...words] = line.split(/\s+/)
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (command === undefined)
+    throw new UsageError(`there is no command ${JSON.stringify(name)}; /help lists them`)
+  await command.run(session, words)
+}
+
+async function help(session: LineSession): Promise<void> {
+  for (const { usage, summary } of Object.values(COMMANDS)) session.say(`  ${usage}\n      ${summary}`)
+}
+
+async function resume(session: LineSession, words: readonly string[]): Promise<void> {
+  const { home, cwd } = session.context
+  const all = await listSessions({ projectsDir: home.projectsDir, cwd, limit: 20 })
+  const wanted = words.join(' ')
+  if (wanted === '') {
+    if (all.length === 0) session.say('no sessions of this directory')
+    for (const [index, info] of all.entries()) {
+      const time = new Date(info.lastActivityMs).toISOString()
+      session.say(`${String(index + 1).padStart(3)}  ${info.sessionId}  ${time}  ${oneLine(info.summary)}`)
+    }
+    return
+  }
+  const numbered = /^\d{1,2}$/.test(wanted) ? all[Number(wanted) - 1] : undefined
+  const place = await resumedPlace(home, cwd, numbered?.sessionId ?? wanted)
+  await session.goTo({ kind: 'resume', place })
+}
+
+const PARTS = ['both', 'files', 'conversation'] as const
+const ON_CONFLICT = ['stop', 'skip', 'overwrite'] as const
+
+async function rewind(session: LineSession, words: readonly string[]): Promise<void> {
+  const agent = await session.agent()
+  const prompts = (await agent.session.chain()).filter(isPrompt)
+  const [wanted, ...rest] = words
+  if (wanted === undefined) {
+    if (prompts.length === 0) session.say('no prompts yet')
+    for (const [index, prompt] of prompts.entries())
+      session.say(
+        `${String(index + 1).padStart(3)}  ${prompt.uuid}  ${oneLine(textOf(prompt)).slice(0, 100)}`,
+      )
+    return
+  }
+  const part = PARTS.find((one) => rest.includes(one)) ?? 'both'
+  const onConflict = ON_CONFLICT.find((one) => rest.includes(one)) ?? 'stop'
+  const unknown = rest.find((word) => word !== part && word !== onConflict)
+  if (unknown !== undefined)
+    throw new UsageError(
+      `/rewind takes ${PARTS.join(', ')}, ${ON_CONFLICT.join(', ')}, not ${JSON.stringify(unknown)}`,
+    )
+  const id = await entryId(agent.session, prompts, wanted)
+  // Files first: should the process end in between, the next open says so, with both ways out.
+  if (part !== 'conversation') await rewindFiles(session, agent, id, onConflict)
+  if (part !== 'files') await rewindConversation(session, agent.session, id)
+}
+
+async function rewindFiles(
+  session: LineSession,
+  { session: transcript, history }: Agent,
+  id: string,
+  onConflict: 'stop' | 'skip' | 'overwrite',
+): Promise<void> {
+  const target = await filesTarget(transcript, id)
+  if (target === null) {
+    session.say('files: as they are; no prompt came after that entry')
+    return
+  }
+  const result = await openHistory(history).rewind(target, { onConflict })
+  for (const line of rewindLines(result)) session.say(line)
+  if (result.undoable) session.say('/undo brings the files back')
+}
+
+async function rewindConversation(session: LineSession, transcript: Session, id: string): Promise<void> {
+  const before = transcript.tip
+  await transcript.moveTip(await conversationTarget(transcript, id))
+  session.say(transcript.tip === null ? 'now before the first prompt' : `now at ${transcript.tip}`)
+  if (before !== null) session.say(`/rewind ${before} conversation goes back to where it was`)
+}
+
+/** An entry by its number in the list, its id or the beginning of that. */
+async function entryId(transcript: Session, prompts: readonly Entry[], wanted: string): Promise<string> {
+  const numbered = /^\d{1,4}$/.test(wanted) ? prompts[Number(wanted) - 1] : undefined
+  if (numbered) return numbered.uuid
+  if ((await transcript.entry(wanted)) !== undefined) return wanted
+  const found = (await transcript.chain()).filter(({ uuid }) => uuid.startsWith(wanted))
+  const [only, another] = found
+  if (only !== undefined && another === undefined) return only.uuid
+  const message = another
+    ? `${JSON.stringify(wanted)} fits several entries; give more of the id`
+    : `There is no entry ${JSON.stringify(wanted)}; /rewind lists the prompts`
+  throw new LociError('ENTRY_NOT_FOUND', message, { details: { id: wanted } })
+}
+
+function openHistory(history: FileHistory | null): FileHistory {
+  if (history) return history
+  throw new LociError('HISTORY_DISABLED', 'File history is switched off, so files cannot be rewound')
+}
+
+async function branch(session: LineSession, words: readonly string[]): Promise<void> {
+  const agent = await session.agent()
+  const { session: transcript } = agent
+  const [first, ...rest] = words
+  const known = first === undefined ? undefined : await transcript.entry(first)
+  const upTo = known?.uuid ?? transcript.tip
+  const title = (known === undefined ? words : rest).join(' ')
+  if (upTo === null)
+    throw new LociError('ENTRY_NOT_FOUND', 'There is nothing to branch from yet; say something first')
+  const place = await resumedPlace(session.context.home, session.context.cwd, transcript.id)
+  await session.goTo({ kind: 'fork', place, wish: { upTo, ...(title === '' ? {} : { title }) } })
+  const fork = await session.agent()
+  session.say(`now in ${fork.session.id}; /resume ${transcript.id} goes back`)
+}
+
+async function undo(session: LineSession): Promise<void> {
+  const { history } = await session.agent()
+  for (const line of rewindLines(await openHistory(history).undoRewind())) session.say(line)
+}
+
+async function resolve(session: LineSession, [how]: readonly string[]): Promise<void> {
+  if (how !== 'finish' && how !== 'undo') throw new UsageError('/resolve takes finish or undo')
+  const { history } = await session.agent()
+  for (const line of rewindLines(await openHistory(history).resolveRewind(how))) session.say(line)
+}
+
+async function memory(session: LineSession): Promise<void> {
+  const { home, cwd, env, options } = session.context
+  const { enabled, rule, dirs } = await findMemory({ home, cwd, env, bare: options.bare === true })
+  session.say(`memory is ${enabled ? 'on' : 'off'}: ${rule}`)
+  for (const scope of ['project', 'user'] as const) {
+    const { content, warning } = await withMemory({ dir: dirs[scope] }, (memdir) => memdir.index())
+    session.say(`${scope}: ${dirs[scope]}`)
+    session.say(content === '' ? '  (nothing yet)' : content)
+    if (warning !== undefined) session.say(warning)
+  }
+}

@@ -1,0 +1,57 @@
+import type { PermissionMode } from '@loci/app-state'
+import { parseChoice } from '../arguments.ts'
+import type { CommandContext } from '../commands.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { Approve } from './answer-calls.ts'
+import { openModelClient } from './model-client.ts'
+import type { ModelClient } from './model-client.ts'
+import { openAgent } from './open-agent.ts'
+import type { Agent } from './open-agent.ts'
+import { startSession } from './start-session.ts'
+import type { Start } from './start-session.ts'
+import type { Wait } from './stream-answer.ts'
+
+/** What a conversation needs from outside, beside what commands need. */
+export interface ConversationContext extends CommandContext {
+  version: string
+  /** Config homes of the user, for a session that is resumed from somebody else's. */
+  ownDirs: readonly string[]
+  now: () => Date
+  wait: Wait
+  killGroup: (pid: number) => void
+}
+
+/** The model of `--model`, `--offline` and the environment. */
+export function chooseModel({ env, options }: CommandContext): ModelClient {
+  return openModelClient({ env, model: options.model, offline: options.offline === true })
+}
+
+/** @throws {UsageError} for a mode that does not exist */
+export function choosePermissionMode({ options }: CommandContext): PermissionMode {
+  return parseChoice('permission-mode', options['permission-mode'], [
+    'default',
+    'acceptEdits',
+    'plan',
+    'bypassPermissions',
+  ])
+}
+
+/** An agent in the session that `start` says, with what to know about it. */
+export async function startAgent(
+  context: ConversationContext,
+  start: Start,
+  how: {
+    model: ModelClient
+    permissionMode: PermissionMode
+    approve: Approve | undefined
+    emit: (event: AgentEvent) => void
+  },
+): Promise<{ agent: Agent; notices: string[] }> {
+  const { env, options, ownDirs, cwd, version, now, wait, killGroup } = context
+  const write = options.write === true
+  const started = await startSession({ start, home: context.home, ownDirs, write, cwd, version, now })
+  const { session, home, projectDir, root, notices } = started
+  const bare = options.bare === true
+  const agent = await openAgent(session, { ...how, home, env, projectDir, root, bare, now, wait, killGroup })
+  return { agent, notices }
+}

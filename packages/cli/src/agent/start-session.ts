@@ -1,0 +1,92 @@
+import { LociError, files, orAbsent } from '@loci/disk'
+import { resolveProjectDir } from '@loci/disk/project'
+import { createSession, openSession } from '@loci/session-jsonl'
+import type { Session } from '@loci/session-jsonl'
+import { forkWithHistory } from '../compose.ts'
+import { openConfigHome } from '../config-home.ts'
+import type { ConfigHome } from '../config-home.ts'
+import type { SessionPlace } from '../find-session.ts'
+
+/** How a conversation begins: a new one, or one that is there, gone on with or copied first. */
+export type Start =
+  | { kind: 'new'; sessionId?: string | undefined }
+  | { kind: 'resume'; place: SessionPlace }
+  | { kind: 'fork'; place: SessionPlace; wish: { newSessionId?: string; upTo?: string; title?: string } }
+
+/** A session open for writing, and where its work is. */
+export interface StartedSession {
+  session: Session
+  home: ConfigHome
+  projectDir: string
+  /** The project, a real path. */
+  root: string
+  notices: string[]
+}
+
+/**
+ * Opens the session to talk in. In a config home that Loci did not make, one that is there is copied into our own.
+ *
+ * @throws {LociError} CONFIG_READ_ONLY, SESSION_EXISTS, SESSION_LOCKED, SESSION_NOT_FOUND, DISK_FULL, DISK_IO
+ */
+export async function startSession(options: {
+  start: Start
+  home: ConfigHome
+  /** The config home of the user; where sessions of another one are copied to. */
+  ownDirs: readonly string[]
+  write: boolean
+  cwd: string
+  version: string
+  now: () => Date
+}): Promise<StartedSession> {
+  const { start, home, cwd, version, now } = options
+  const writing = { version, clock: now }
+  if (start.kind === 'new') {
+    const root = await files.realpath(cwd)
+    await home.claim()
+    const projectDir = await resolveProjectDir({ projectsDir: home.projectsDir, root, create: true })
+    const { sessionId } = start
+    const session = await createSession({ ...writing, projectDir, cwd: root, sessionId })
+    return { session, home, projectDir, root, notices: [] }
+  }
+  const notices: string[] = []
+  const { root, isGone } = await workingDirectory(start.place, cwd)
+  if (isGone) notices.push(`${start.place.cwd}, the directory of the session, is gone; going on in ${root}.`)
+  const isForeign = home.kind === 'foreign' && !options.write
+  if (start.kind === 'resume' && !isForeign) {
+    await home.claim()
+    const { projectDir, sessionId } = start.place
+    const session = await openSession({ ...writing, projectDir, sessionId, cwd: root })
+    return { session, home, projectDir, root, notices }
+  }
+  const toHome = isForeign ? await ownHome(options.ownDirs, home) : home
+  await toHome.claim()
+  const wish = start.kind === 'fork' ? start.wish : {}
+  const fork = await forkWithHistory(home, { ...start.place, cwd: root }, { ...wish, toHome })
+  const where = isForeign ? ` in ${toHome.dir}; ${home.dir} was not made by Loci and stays as it is` : ''
+  notices.push(`Copied session ${start.place.sessionId} into ${fork.sessionId}${where}.`)
+  const { projectDir, sessionId } = fork
+  const session = await openSession({ ...writing, projectDir, sessionId, cwd: root })
+  return { session, home: toHome, projectDir, root, notices }
+}
+
+async function workingDirectory(
+  place: SessionPlace,
+  cwd: string,
+): Promise<{ root: string; isGone: boolean }> {
+  const recorded = await orAbsent(files.realpath(place.cwd))
+  return recorded === undefined
+    ? { root: await files.realpath(cwd), isGone: true }
+    : { root: recorded, isGone: false }
+}
+
+async function ownHome(dirs: readonly string[], home: ConfigHome): Promise<ConfigHome> {
+  for (const dir of dirs) {
+    const own = await openConfigHome({ dir, write: false })
+    if (own.kind !== 'foreign') return own
+  }
+  throw new LociError(
+    'CONFIG_READ_ONLY',
+    `${JSON.stringify(home.dir)} was not made by Loci and is only read, and there is no config home of ours to go on in; set LOCI_CONFIG_DIR to a new directory, or give --write`,
+    { details: { dir: home.dir } },
+  )
+}

@@ -1,0 +1,43 @@
+import { files } from '@loci/disk'
+import { z } from 'zod'
+import { fileTarget } from './file-target.ts'
+import { readText } from './file-text.ts'
+import { defineTool, done, failed } from './tool.ts'
+import type { Tool } from './tool.ts'
+
+const MAX_LINES = 2000
+
+export const readTool: Tool = defineTool({
+  name: 'Read',
+  description: `Reads a text file. Returns its text as it is; of a long one ${MAX_LINES} lines, and a last line "[cut: …]" that says so.`,
+  schema: z.strictObject({
+    file_path: z.string().min(1).describe('Path of the file, absolute or relative to the project'),
+    offset: z.int().min(1).optional().describe('First line to read, from 1'),
+    limit: z.int().min(1).optional().describe('How many lines to read'),
+  }),
+  async plan({ file_path, offset = 1, limit = MAX_LINES }, { root }) {
+    const { path, name } = await fileTarget(root, file_path)
+    return {
+      access: { kind: 'read', path },
+      summary: name,
+      async run() {
+        if ((await files.stat(path)).isDirectory()) return failed(`${name} is a directory; Bash can list it.`)
+        const { text } = await readText(path, name)
+        if (text === '') return done('(the file is empty)')
+        return done(cutLines(text, offset, limit))
+      },
+    }
+  },
+})
+
+/** Lines `offset` to `offset + limit - 1`; the text itself if that is all of it. Pure. */
+export function cutLines(text: string, offset: number, limit: number): string {
+  const all = text.split('\n')
+  if (all.at(-1) === '') all.pop()
+  if (offset === 1 && all.length <= limit) return text
+  const shown = all.slice(offset - 1, offset - 1 + limit)
+  if (shown.length === 0) return `[cut: the file has ${all.length} lines, none from ${offset} on]`
+  const last = offset + shown.length - 1
+  const more = last < all.length ? `; offset ${last + 1} goes on` : ''
+  return `${shown.join('\n')}\n[cut: lines ${offset} to ${last} of ${all.length}${more}]`
+}

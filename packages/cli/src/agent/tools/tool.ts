@@ -1,0 +1,88 @@
+import type { FileHistory } from '@loci/file-history'
+import { z } from 'zod'
+import type { AgentMemory } from '../agent-memory.ts'
+import type { Access } from '../permissions.ts'
+
+/** What a tool answers the model. */
+export interface ToolResult {
+  text: string
+  isError: boolean
+  /** For the transcript: what it did, for who reads it later. */
+  details?: Record<string, unknown>
+}
+
+/** What tools work on. */
+export interface ToolContext {
+  /** The project, a real path. */
+  root: string
+  /** `null`: file history is switched off. */
+  history: FileHistory | null
+  memory: AgentMemory
+  env: Readonly<Record<string, string | undefined>>
+  /** Ends a process and those it started. */
+  killGroup: (pid: number) => void
+}
+
+/** The call that is being answered. */
+export interface ToolCall {
+  /** Uuid of the transcript line that holds it. */
+  messageId: string
+  signal: AbortSignal
+}
+
+/** A call that was understood: what it needs permission for, and how to do it. */
+export interface PreparedCall {
+  access: Access
+  /** What would be done, in a line, for who is asked. */
+  summary: string
+  run(): Promise<ToolResult>
+}
+
+/** A tool as the model sees it. */
+export interface Tool {
+  name: string
+  description: string
+  /** JSON schema of the input; the same bytes each time. */
+  inputSchema: { type: 'object'; [key: string]: unknown }
+  /**
+   * Plans a call; nothing has been touched yet. A string says what is wrong with the input.
+   *
+   * @throws {LociError} when a path cannot be looked at
+   */
+  prepare(input: unknown, context: ToolContext, call: ToolCall): Promise<PreparedCall | string>
+}
+
+/** Makes a tool of a schema for its input and a plan for one call. */
+export function defineTool<Schema extends z.ZodType>(definition: {
+  name: string
+  description: string
+  schema: Schema
+  plan: (input: z.output<Schema>, context: ToolContext, call: ToolCall) => Promise<PreparedCall>
+}): Tool {
+  const { name, description, schema, plan } = definition
+  const { $schema: _dialect, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' })
+  return {
+    name,
+    description,
+    inputSchema: { ...inputSchema, type: 'object' },
+    async prepare(input, context, call) {
+      const parsed = schema.safeParse(input)
+      return parsed.success ? plan(parsed.data, context, call) : flawOf(name, parsed.error)
+    },
+  }
+}
+
+function flawOf(name: string, error: z.ZodError): string {
+  const flaws = error.issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
+  return `The input of ${name} is not valid, so nothing was done. ${flaws.join('; ')}`
+}
+
+/** A result that says what was done. */
+export function done(text: string, details?: Record<string, unknown>): ToolResult {
+  return { text, isError: false, ...(details === undefined ? {} : { details }) }
+}
+
+/** A result that says why nothing was done. */
+export function failed(text: string): ToolResult {
+  return { text, isError: true }
+}

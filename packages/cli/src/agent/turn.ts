@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto'
+import type Anthropic from '@anthropic-ai/sdk'
+import type { TokenUsage } from '@loci/app-state'
+import { LociError } from '@loci/disk'
+import type { FileHistory } from '@loci/file-history'
+import type { Entry, Session } from '@loci/session-jsonl'
+import type { AgentEvent } from './agent-event.ts'
+import { answerCall } from './answer-calls.ts'
+import type { CallRoom } from './answer-calls.ts'
+import { planAttachments, renderAttachment } from './attachments.ts'
+import type { Surroundings } from './attachments.ts'
+import { MAX_RESULT_UNITS, putAside } from './large-result.ts'
+import { modelRequest } from './model-request.ts'
+import { streamAnswer } from './stream-answer.ts'
+import type { Wait } from './stream-answer.ts'
+import { failed } from './tools/tool.ts'
+import type { ToolResult } from './tools/tool.ts'
+import { NO_USAGE, addUsage, costRecord, usageOf } from './usage.ts'
+
+/** Requests of one turn; a model that goes on calling tools is stopped there. */
+const MAX_REQUESTS = 200
+
+/** Everything a turn works with. */
+export interface TurnRoom {
+  session: Session
+  history: FileHistory | null
+  client: Anthropic
+  model: string
+  system: readonly string[]
+  calls: CallRoom
+  hasMemory: boolean
+  surroundings: () => Promise<Surroundings>
+  toolResultsDir: string
+  permissionMode: string
+  emit: (event: AgentEvent) => void
+  onUsage: (usage: TokenUsage) => void
+  maxRetries: number
+  wait: Wait
+}
+
+/** How a turn ended. */
+export interface TurnResult {
+  /** Of the prompt. */
+  messageId: string
+  /** The last text of the model. */
+  text: string
+  /** Requests that were answered. */
+  numTurns: number
+  usage: TokenUsage
+  /** What went wrong, in a line. */
+  error?: LociError
+}
+
+/**
+ * One turn: from a prompt to the model's last answer, its tool calls done on the way.
+ *
+ * Order of writes: a snapshot of the files under the prompt's id; what the conversation lacks of date and memory; the
+ * prompt; then each request, after everything that it sends is in the transcript; each answer and each result before
+ * the next request; at the end the tip, also when the turn failed. Whatever a crash leaves of that is a conversation
+ * that can be gone on with.
+ *
+ * @throws {LociError} when the transcript or the snapshot cannot be written; what the model or its server did
+ * wrong is in `error`
+ */
+export async function runTurn(room: TurnRoom, prompt: string, signal: AbortSignal): Promise<TurnResult> {
+  const turn = new Turn(room, signal)
+  await turn.begin(prompt)
+  try {
+    await turn.converse()
+  } catch (error) {
+    if (signal.aborted) turn.fail(new LociError('INTERRUPTED', 'Interrupted'))
+    else if (error instanceof LociError && error.code.startsWith('MODEL_')) turn.fail(error)
+    else throw error
+  } finally {
+    await turn.end(prompt)
+  }
+  return turn.result
+}
+
+class Turn {
+  readonly #room: TurnRoom
+  readonly #signal: AbortSignal
+  readonly result: TurnResult = { messageId: randomUUID(), text: '', numTurns: 0, usage: NO_USAGE }
+
+  constructor(room: TurnRoom, signal: AbortSignal) {
+    this.#room = room
+    this.#signal = signal
+  }
+
+  async begin(prompt: string): Promise<void> {
+    const { session, history, surroundings, permissionMode } = this.#room
+    const { messageId } = this.result
+    await history?.makeSnapshot(messageId)
+    for (const draft of planAttachments(await session.chain(), await surroundings()))
+      await session.append(draft)
+    await session.append({
+      type: 'user',
+      uuid: messageId,
+      promptId: messageId,
+      permissionMode,
+      message: { role: 'user', content: prompt },
+    })
+  }
+
+  async converse(): Promise<void> {
+    for (let request = 0; request < MAX_REQUESTS; request += 1) {
+      const { message, lastLine } = await this.#ask()
+      const calls = message.content.filter((block) => block.type === 'tool_use')
+      const text = textOf(message)
+      if (text !== '') this.result.text = text
+      if (message.stop_reason === 'refusal') {
+        throw new LociError(
+          'MODEL_REFUSED',
+          `The model refused to answer; /rewind ${this.result.messageId} takes the prompt back`,
+        )
+      }
+      if (message.stop_reason === 'model_context_window_exceeded') {
+        throw new LociError(
+          'MODEL_REJECTED',
+          'The conversation is longer than the model can take; /branch from an earlier message',
+        )
+      }
+      const isCut = message.stop_reason === 'max_tokens'
+      if (calls.length === 0) {
+        if (isCut) this.#room.emit({ type: 'notice', text: 'The answer was cut at its greatest length.' })
+        return
+      }
+      for (const call of calls) {
+        await this.#answer(call, lastLine.get(call.id) ?? this.result.messageId, isCut)
+      }
+      this.#signal.throwIfAborted()
+    }
+    throw new LociError(
+      'MODEL_REJECTED',
+      `The model made ${MAX_REQUESTS} requests without coming to an end; say whether to go on`,
+    )
+  }
+
+  /** Sends what the transcript holds, and writes what comes back into it. */
+  async #ask(): Promise<{ message: Anthropic.Message; lastLine: ReadonlyMap<string, string> }> {
+    const { session, client, model, system, calls, hasMemory, emit, maxRetries, wait } = this.#room
+    const messages = await session.conversation({
+      renderAttachment: (entry) => renderAttachment(entry, { hasMemory }),
+    })
+    const message = await streamAnswer({
+      client,
+      request: modelRequest({ model, system, tools: calls.tools, messages }),
+      signal: this.#signal,
+      maxRetries,
+      onText: (delta) => emit({ type: 'text', delta }),
+      onRetry: (retry) => emit({ type: 'retry', ...retry }),
+      wait,
+    })
+    this.result.numTurns += 1
+    const entries = await this.#writeAnswer(message)
+    await this.#count(message)
+    emit({ type: 'written', entries })
+    const lines = message.content.flatMap((block, index): [string, string][] => {
+      const uuid = entries[index]?.uuid
+      return block.type === 'tool_use' && uuid !== undefined ? [[block.id, uuid]] : []
+    })
+    return { message, lastLine: new Map(lines) }
+  }
+
+  /** One line for each block, as other clients write it. */
+  async #writeAnswer(message: Anthropic.Message): Promise<Entry[]> {
+    const { session } = this.#room
+    const entries: Entry[] = []
+    for (const [index, block] of message.content.entries()) {
+      entries.push(
+        await session.append({
+          type: 'assistant',
+          promptId: this.result.messageId,
+          message: lineMessage(message, block),
+          apiBlockIndex: index,
+        }),
+      )
+    }
+    return entries
+  }
+
+  async #count(message: Anthropic.Message): Promise<void> {
+    const { session, model, onUsage } = this.#room
+    const usage = usageOf(model, message.usage)
+    this.result.usage = addUsage(this.result.usage, usage)
+    const [last] = (await session.records('cost-state')).slice(-1)
+    await session.record(costRecord(last, model, usage))
+    onUsage(usage)
+  }
+
+  /** Does one call and writes its result, which the next request sends. */
+  async #answer(block: Anthropic.ToolUseBlock, messageId: string, isCut: boolean): Promise<void> {
+    const { calls, emit } = this.#room
+    const result = isCut
+      ? failed('The answer was cut at its greatest length in the middle of this call, so nothing was done.')
+      : this.#signal.aborted
+        ? failed('Interrupted by the user before it ran.')
+        : await answerCall(calls, block, { messageId, signal: this.#signal })
+    const entry = await this.#writeResult(block, messageId, result)
+    emit({ type: 'tool-result', id: block.id, name: block.name, text: result.text, isError: result.isError })
+    emit({ type: 'written', entries: [entry] })
+  }
+
+  async #writeResult(block: Anthropic.ToolUseBlock, messageId: string, result: ToolResult): Promise<Entry> {
+    const { session, toolResultsDir } = this.#room
+    const large =
+      result.text.length > MAX_RESULT_UNITS
+        ? await putAside(toolResultsDir, block.id, result.text)
+        : undefined
+    const entry = await session.append({
+      type: 'user',
+      promptId: this.result.messageId,
+      sourceToolAssistantUUID: messageId,
+      message: {
+        role: 'user',
+        content: [
+          {
+            type: 'tool_result',
+            tool_use_id: block.id,
+            content: large?.preview ?? result.text,
+            ...(result.isError ? { is_error: true } : {}),
+          },
+        ],
+      },
+      ...toolUseResult(result, large),
+    })
+    if (large) {
+      const replacement = { kind: 'tool-result', toolUseId: block.id, replacement: large.preview }
+      await session.record({
+        type: 'content-replacement',
+        uuid: randomUUID(),
+        timestamp: entry.timestamp,
+        replacements: [replacement],
+      })
+    }
+    return entry
+  }
+
+  fail(error: LociError): void {
+    this.result.error = error
+  }
+
+  /** Names the tip, without which other clients would go on with an older branch. */
+  async end(prompt: string): Promise<void> {
+    const { session } = this.#room
+    if (session.tip !== null)
+      await session.record({ type: 'last-prompt', lastPrompt: prompt.slice(0, 200), leafUuid: session.tip })
+  }
+}
+
+/** The message as its lines hold it, with one of its blocks. */
+function lineMessage(message: Anthropic.Message, block: Anthropic.ContentBlock): Record<string, unknown> {
+  const { id, type, role, model, stop_reason, stop_sequence, usage } = message
+  return { id, type, role, model, content: [block], stop_reason, stop_sequence, usage }
+}
+
+function textOf({ content }: Anthropic.Message): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
+}
+
+function toolUseResult(
+  { text, isError, details }: ToolResult,
+  large: { path: string; sizeBytes: number } | undefined,
+): { toolUseResult: unknown } {
+  if (isError && details === undefined) return { toolUseResult: `Error: ${text.slice(0, MAX_RESULT_UNITS)}` }
+  const stdout = details?.['stdout']
+  const kept = typeof stdout === 'string' ? { stdout: stdout.slice(0, MAX_RESULT_UNITS) } : {}
+  const aside = large ? { persistedOutputPath: large.path, persistedOutputSize: large.sizeBytes } : {}
+  return { toolUseResult: { ...details, ...kept, ...aside } }
+}
