@@ -10,11 +10,11 @@ const text = (said: string): { type: 'text'; text: string } => ({ type: 'text', 
 const user = (said: string): Message => ({ role: 'user', content: [text(said)] })
 const marked = (said: string): Message => ({ role: 'user', content: [{ ...text(said), ...mark }] })
 const assistant = (said: string): Message => ({ role: 'assistant', content: [text(said)] })
-const tools = [{ name: 'Read', input_schema: { type: 'object' as const } }]
+const tool = { name: 'Read', input_schema: { type: 'object' as const } }
 const request = (messages: Message[], more: Partial<MessagesRequest> = {}): MessagesRequest => ({
   model: 'm',
   max_tokens: 10,
-  tools,
+  tools: [tool],
   system: [{ ...text('Be brief.'), ...mark }],
   messages,
   ...more,
@@ -58,9 +58,9 @@ describe('what a second request reads', () => {
     [
       'another system prompt behind a mark on the tools: the tools',
       [
-        request([user('One?')], { tools: [{ ...tools[0], ...mark }] }),
+        request([user('One?')], { tools: [{ ...tool, ...mark }] }),
         request([user('One?')], {
-          tools: [{ ...tools[0], ...mark }],
+          tools: [{ ...tool, ...mark }],
           system: [{ ...text('Or so.'), ...mark }],
         }),
       ],

@@ -12,7 +12,7 @@ interface Reply {
 }
 
 async function post(
-  body: string | Uint8Array,
+  body: string | Uint8Array<ArrayBuffer>,
   more: { headers?: Record<string, string> } = {},
 ): Promise<Reply> {
   const init = { method: 'POST', body, headers: more.headers ?? headers }
@@ -254,6 +254,15 @@ describe('refused', () => {
     ],
     ['a stop sequence of white space', { ...base, stop_sequences: [' '] }, 'stop_sequences.0'],
     [
+      'an input nested deeper than 500',
+      messages(
+        hello,
+        assistant(call('a', { input: JSON.parse(`${'{"a":'.repeat(600)}1${'}'.repeat(600)}`) })),
+        user(result('a')),
+      ),
+      `messages.1.content.0.input${'.a'.repeat(27)}…`,
+    ],
+    [
       'half a pair in a text',
       messages(user(text('half \ud83d'))),
       'messages.0.content.0.text: lone surrogate',
@@ -283,7 +292,7 @@ describe('refused', () => {
     expect(heard).toBe(place)
   })
 
-  test.each<[string, string | Uint8Array]>([
+  test.each<[string, string | Uint8Array<ArrayBuffer>]>([
     ['an empty body', ''],
     ['no JSON', '{"model": '],
     ['a lone surrogate in the text itself', JSON.stringify(base).replace('Hello', '\ud83d')],
