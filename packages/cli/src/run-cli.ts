@@ -136,6 +136,7 @@ function linesOf(text: string): LineInput {
   const next = async (): Promise<string | null> => lines.shift() ?? null
   return {
     isInteractive: false,
+    wasInterrupted: false,
     readLine: next,
     ask: next,
     onInterrupt: () => () => undefined,

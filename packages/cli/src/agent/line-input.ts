@@ -4,6 +4,8 @@ import { createInterface } from 'node:readline'
 export interface LineInput {
   /** Whether a person types. */
   readonly isInteractive: boolean
+  /** Whether Ctrl-C ended it. */
+  readonly wasInterrupted: boolean
   /** The next line; `null` at the end of input, or when the person wants to leave. */
   readLine(prompt: string): Promise<string | null>
   /** A line that is typed after this was asked: what was typed before is no answer to it. */
@@ -24,6 +26,7 @@ export function openLineInput(streams: {
   const lines: string[] = []
   let waiting: ((line: string | null) => void) | undefined
   let isClosed = false
+  let wasInterrupted = false
   const listeners = new Set<() => void>()
   const answer = (line: string | null): boolean => {
     const resolve = waiting
@@ -39,8 +42,10 @@ export function openLineInput(streams: {
     answer(null)
   })
   reader.on('SIGINT', () => {
-    if (listeners.size === 0) answer(null)
-    else for (const listener of listeners) listener()
+    for (const listener of listeners) listener()
+    if (listeners.size > 0) return
+    wasInterrupted = true
+    answer(null)
   })
   const wait = (prompt: string): Promise<string | null> => {
     if (isClosed) return Promise.resolve(null)
@@ -54,6 +59,9 @@ export function openLineInput(streams: {
   }
   return {
     isInteractive,
+    get wasInterrupted() {
+      return wasInterrupted
+    },
     readLine: (prompt) => {
       const line = lines.shift()
       return line === undefined ? wait(prompt) : Promise.resolve(line)

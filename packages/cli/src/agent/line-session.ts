@@ -1,3 +1,4 @@
+import { UsageError } from '../arguments.ts'
 import { oneLine, printable } from '../printable.ts'
 import { reportError } from '../report-error.ts'
 import type { AgentEvent } from './agent-event.ts'
@@ -25,7 +26,8 @@ export interface LineSession {
 
 /**
  * The interactive session, a line at a time: a prompt is answered, a line that begins with `/` is a command. Resolves
- * to the exit code at the end of input: 0, or 1 when no person was there to see that a line failed.
+ * to the exit code at the end of input: 0; 1 when no person was there to see that a line failed; 130 after Ctrl-C where
+ * nothing was going on.
  */
 export async function runLines(
   context: ConversationContext,
@@ -67,9 +69,8 @@ class Lines implements LineSession {
   }
 
   async run(firstPrompt: string | undefined): Promise<number> {
-    this.say(
-      `loci ${this.context.version} · ${this.#modelLine()} · ${this.context.cwd} · /help shows the commands`,
-    )
+    this.say(`loci ${this.context.version} in ${this.context.cwd}; /help lists the commands`)
+    this.say(this.#modelLine())
     await this.#look()
     let exitCode = 0
     let line = firstPrompt ?? (await this.#input.readLine('> '))
@@ -79,6 +80,7 @@ class Lines implements LineSession {
       if (text !== '' && !(await this.#handle(text))) exitCode = 1
       line = await this.#input.readLine('> ')
     }
+    if (this.#input.wasInterrupted) return 130
     return this.#input.isInteractive ? 0 : exitCode
   }
 
@@ -114,7 +116,9 @@ class Lines implements LineSession {
 
   #modelLine(): string {
     const { model, isOffline } = this.#model
-    return isOffline ? `${model}: the offline model, rule-based; set ANTHROPIC_API_KEY for a real one` : model
+    return isOffline
+      ? `${model} answers, the offline model: rule-based; ANTHROPIC_API_KEY brings a real one`
+      : `${model} answers`
   }
 
   async #look(): Promise<void> {
@@ -136,7 +140,7 @@ class Lines implements LineSession {
       const report = reportError(error)
       // A bug of ours is not to be lost in a conversation.
       if (report.exitCode === 70) throw error
-      this.say(report.line)
+      this.say(error instanceof UsageError ? `loci: ${oneLine(error.message)}` : report.line)
       return false
     }
   }
@@ -171,7 +175,7 @@ class Lines implements LineSession {
       this.#atLineStart = event.delta.endsWith('\n')
     } else if (event.type === 'tool') this.say(`· ${event.name} ${oneLine(event.summary)}`)
     else if (event.type === 'tool-result' && event.isError)
-      this.say(`  ${event.name}: ${oneLine(event.text.split('\n', 1)[0] ?? '')}`)
+      this.say(`  ${event.name}: ${shortly(event.text)}`)
     else if (event.type === 'retry')
       this.say(`(${event.reason}; trying again in ${Math.ceil(event.waitMs / 1000)} s)`)
     else if (event.type === 'notice') this.say(`(${event.text})`)
@@ -181,6 +185,13 @@ class Lines implements LineSession {
     if (!this.#atLineStart) this.#print('\n')
     this.#atLineStart = true
   }
+}
+
+/** The first line of a text, and the last, which says how a command ended. */
+function shortly(text: string): string {
+  const all = text.split('\n').filter((line) => line.trim() !== '')
+  const [first = ''] = all
+  return oneLine(all.length > 1 ? `${first} … ${all.at(-1)}` : first)
 }
 
 function usageLine({ numTurns, usage }: TurnResult): string {

@@ -126,8 +126,11 @@ async function rewindFiles(
 async function rewindConversation(session: LineSession, transcript: Session, id: string): Promise<void> {
   const before = transcript.tip
   await transcript.moveTip(await conversationTarget(transcript, id))
-  session.say(transcript.tip === null ? 'now before the first prompt' : `now at ${transcript.tip}`)
-  if (before !== null) session.say(`/rewind ${before} conversation goes back to where it was`)
+  session.say(
+    transcript.tip === null ? 'now at the beginning, before the first prompt' : `now at ${transcript.tip}`,
+  )
+  if (before !== null && before !== transcript.tip)
+    session.say(`/rewind ${before} conversation goes back to where it was`)
 }
 
 /** An entry by its number in the list, its id or the beginning of that. */
