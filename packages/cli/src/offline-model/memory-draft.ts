@@ -24,7 +24,7 @@ const SENTENCE_START = /^(?:we|i|the|our|my|a|an|always|never|use|do|don|this|it
 export function draftMemory(text: string, scope: 'project' | 'user'): MemoryDraft {
   const stripped = text.replace(EVERYWHERE, '').trim()
   const fact = stripped === '' ? text.trim() : stripped
-  const description = fact.replaceAll(/\s+/gu, ' ')
+  const description = fact.replaceAll(/\s+/gu, ' ').replace(/(?<=.)[.。]$/u, '')
   return {
     name: nameOf(description),
     description,
@@ -42,7 +42,8 @@ function typeOf(fact: string): MemoryDraft['type'] {
 
 /** Up to five telling words, or the first twelve characters of a text without blanks; never empty. */
 function nameOf(fact: string): string {
-  const words = fact.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  const plain = fact.replaceAll(/https?:\/\/\S+/giu, ' ')
+  const words = (/[\p{L}\p{N}]/u.test(plain) ? plain : fact).toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   const telling = words.filter((word) => !STOP_WORDS.has(word))
   const chosen = (telling.length > 0 ? telling : words)
     .slice(0, 5)

@@ -11,6 +11,12 @@ const KNOWN_FILE = /^(?:makefile|dockerfile|readme|license|changelog|todo|notes)
 /** What may stand after a request that ends in a name, and is no part of it. */
 const CLOSING_MANNERS = /(?:[\s,，]*(?:\bplease|\bthanks|\bthank\s+you|谢谢|好吗))?[\s.。!！?？吗]*$/iu
 
+/**
+ * UTF-16 units of a piece, quoted spans counting as a few, up to which all rules are tried. Beyond, it is a request only
+ * if it ends in free text; the other patterns would need time that grows with the square of its length.
+ */
+const MAX_SHORT = 4000
+
 /** The language of a piece: Chinese if a Han character stands outside its quotes. */
 export function languageOf(piece: string): Language {
   return /\p{Script=Han}/u.test(piece) ? 'zh' : 'en'
@@ -48,6 +54,7 @@ function tryRules(
   spans: Spans,
 ): ParsedStep | undefined {
   for (const rule of rules) {
+    if (rule.tail === undefined && piece.length > MAX_SHORT) continue
     const found = rule.pattern.exec(piece)
     if (found === null) continue
     const match = matchOf(found.groups ?? {}, spans)
