@@ -19,8 +19,9 @@ const maxDepth = 500
  * The request in a body, or why the API would not take it. Refused is what the Messages API refuses, with messages
  * that begin with the place (`messages.2.content.0`), and on purpose a little more: messages that do not alternate
  * (the API merges neighbours of one role), the role `system` inside `messages`, `max_tokens` of 0, tools that run on
- * the server and their blocks, and objects nested deeper than 500. The model's name and the fit of `input` to its
- * schema are not looked at, nor whether a called tool is among `tools`.
+ * the server and their blocks, fields that the SDK's type of a request does not have (also those of betas, and
+ * `temperature`), and objects nested deeper than 500. The model's name and the fit of `input` to its schema are not
+ * looked at, nor signatures of thinking, nor whether a called tool is among `tools`.
  * @param body the bytes, or the text where the caller has text: a lone surrogate in it is found too.
  */
 export function checkRequest(body: Uint8Array | string): { request: MessagesRequest } | { refusal: Refusal } {
