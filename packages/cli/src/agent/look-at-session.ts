@@ -9,7 +9,7 @@ export async function lookAtSession(session: Session, history: FileHistory | nul
   const found = [
     damage.length === 0
       ? null
-      : `${damage.length} ${damage.length === 1 ? 'part' : 'parts'} of the transcript cannot be read as they are; loci sessions show ${session.id} lists them.`,
+      : `${damage.length} ${damage.length === 1 ? 'place' : 'places'} in the transcript cannot be read; loci sessions show ${session.id} lists them.`,
     interruptedTurn(chain),
     history?.pendingRewind ? pendingNotice(history.pendingRewind) : null,
     history ? filesAreEarlier(chain, history) : null,
