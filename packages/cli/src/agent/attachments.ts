@@ -19,17 +19,15 @@ export function planAttachments(chain: readonly Entry[], now: Surroundings): Ent
   const known = lastOf(chain, MEMORY)
   const text = now.memory === null ? undefined : memoryNote(known, now.memory)
   if (text !== undefined) drafts.push(attachment({ type: MEMORY, content: now.memory, text }))
-  if (lastOf(chain, 'date')?.['date'] !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
+  if (knownDate(chain) !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
   return drafts
 }
 
 /** What an attachment says to the model; `null` for those that say nothing. Pure, and the same for ever. */
 export function renderAttachment(entry: Entry, options: { hasMemory: boolean }): string | null {
   const body = bodyOf(entry)
-  if (body?.['type'] === 'date' || body?.['type'] === 'date_change') {
-    const date = body['date'] ?? body['newDate']
-    return typeof date === 'string' ? `<context name="date">Today is ${date}.</context>` : null
-  }
+  const date = dateIn(body)
+  if (date !== undefined) return `<context name="date">Today is ${date}.</context>`
   if (body?.['type'] !== MEMORY || !options.hasMemory) return null
   return typeof body['text'] === 'string' ? `<context name="memory">\n${body['text']}\n</context>` : null
 }
@@ -41,11 +39,25 @@ function memoryNote(known: Record<string, unknown> | undefined, memory: string):
   if (memory === '') return 'The memory is empty now.'
   const added = without(memory, before)
   const removed = without(before, memory)
+  // Only their order or blank lines are other than before.
+  if (added.length === 0 && removed.length === 0) return undefined
   return [
     'The memory has changed since.',
     ...(added.length > 0 ? ['New in the index:', ...added] : []),
     ...(removed.length > 0 ? ['No longer in the index:', ...removed] : []),
   ].join('\n')
+}
+
+/** The last date that the conversation names. */
+function knownDate(chain: readonly Entry[]): string | undefined {
+  return chain.map((entry) => dateIn(bodyOf(entry))).findLast((date) => date !== undefined)
+}
+
+/** Of our own attachments, and of those of other clients. */
+function dateIn(body: Record<string, unknown> | undefined): string | undefined {
+  if (body?.['type'] !== 'date' && body?.['type'] !== 'date_change') return undefined
+  const date = body['date'] ?? body['newDate']
+  return typeof date === 'string' ? date : undefined
 }
 
 /** Lines of one text that the other has not. */

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { files, writeFileAtomic } from '@loci/disk'
 
 /** Characters (UTF-16 units) of a tool's result that are sent to the model as they are. */
@@ -20,22 +20,29 @@ export function toolResultsDir(projectDir: string, sessionId: string): string {
 }
 
 /**
- * Puts the text of a large result into a file of its own.
+ * Puts the text of a large result into a new file of its own (0600), named for the call.
  *
  * @throws {LociError} DISK_FULL, DISK_IO
  */
 export async function putAside(dir: string, toolUseId: string, text: string): Promise<LargeResult> {
   // The id is the model's; a name must be none of its making.
-  const path = join(dir, `${toolUseId.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(0, 100) || 'result'}.txt`)
-  await files.mkdir(dirname(path))
-  await writeFileAtomic(path, text)
+  const name = toolUseId.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(0, 100) || 'result'
+  await files.mkdir(dir)
+  const path = await writeNew(join(dir, name), text)
   const sizeBytes = Buffer.byteLength(text)
   return { path, preview: previewOf(text, path, sizeBytes), sizeBytes }
 }
 
+/** Ids that differ may give one name: what is there is never overwritten, an earlier preview names it. */
+async function writeNew(path: string, text: string): Promise<string> {
+  for (let count = 1; ; count += 1) {
+    const free = count === 1 ? `${path}.txt` : `${path}-${count}.txt`
+    if (await writeFileAtomic(free, text, { mode: 0o600, ifAbsent: true })) return free
+  }
+}
+
 function previewOf(text: string, path: string, sizeBytes: number): string {
-  // Never half a character at the end.
-  const start = text.slice(0, PREVIEW_UNITS).replace(/[\uD800-\uDBFF]$/, '')
+  const start = startOf(text, PREVIEW_UNITS)
   return [
     '<persisted-output>',
     `The output has ${sizeBytes} bytes, too many to show. All of it is in ${path}; Read shows parts of it.`,
@@ -45,4 +52,9 @@ function previewOf(text: string, path: string, sizeBytes: number): string {
     '…',
     '</persisted-output>',
   ].join('\n')
+}
+
+/** At most so many UTF-16 units of a text, never with half a character at the end. Pure. */
+export function startOf(text: string, units: number): string {
+  return text.length <= units ? text : text.slice(0, units).replace(/[\uD800-\uDBFF]$/, '')
 }

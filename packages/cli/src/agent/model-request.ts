@@ -43,10 +43,13 @@ function markedMessages(messages: readonly ModelMessage[]): Anthropic.MessagePar
 
 function withMark({ role, content }: ModelMessage): Anthropic.MessageParam {
   if (typeof content === 'string')
-    return { role, content: [{ type: 'text', text: content, cache_control: CACHE }] }
+    return content.trim() === ''
+      ? { role, content }
+      : { role, content: [{ type: 'text', text: content, cache_control: CACHE }] }
   const last = content.at(-1)
-  // The API takes no mark on a thought, and a user has none.
-  if (last === undefined || last.type === 'thinking' || last.type === 'redacted_thinking')
+  // The API takes no mark on a thought or an empty text, and a user has none.
+  const isBare = last?.type === 'thinking' || last?.type === 'redacted_thinking'
+  if (last === undefined || isBare || (last.type === 'text' && last.text.trim() === ''))
     return { role, content }
   return { role, content: [...content.slice(0, -1), { ...last, cache_control: CACHE }] }
 }

@@ -16,13 +16,20 @@ const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000
 const MAX_SERVER_WAIT_MS = 60_000
 
+/** What the model answered. */
+export interface Answer {
+  message: Anthropic.Message
+  /** `false`: the signal came in the middle, and the message is what had come until then. */
+  isWhole: boolean
+}
+
 /**
- * One answer of the model, streamed and complete. What was streamed of an answer that broke off is void, and said so by
- * `onRetry`. Retried, with a wait that doubles from 0.5 s to 30 s or that the server asks for (up to 60 s): 408, 409,
- * 429, 5xx, an overloaded server in mid-stream, a connection that fails or is cut.
+ * One answer of the model, streamed. What was streamed of an answer that broke off is void, and said so by `onRetry`.
+ * Retried, with a wait that doubles from 0.5 s to 30 s or that the server asks for (up to 60 s): 408, 409, 429, 5xx, an
+ * overloaded server in mid-stream, a connection that fails or is cut, a call whose input is no whole JSON.
  *
  * @throws {LociError} MODEL_UNAVAILABLE when retries are used up; MODEL_REJECTED when the server refuses the request
- * @throws the SDK's abort error after `signal`
+ * @throws the SDK's abort error after `signal`, when nothing of the answer had come
  */
 export async function streamAnswer(options: {
   client: Anthropic
@@ -32,15 +39,27 @@ export async function streamAnswer(options: {
   onText: (delta: string) => void
   onRetry: (retry: Retry) => void
   wait: Wait
-}): Promise<Anthropic.Message> {
+}): Promise<Answer> {
   const { client, request, signal, maxRetries, onText, onRetry, wait } = options
   for (let attempt = 1; ; attempt += 1) {
+    let partial: Anthropic.Message | undefined
     try {
       const stream = client.messages.stream(request, { signal })
+      const inputs = new Map<number, string>()
       stream.on('text', onText)
-      return await stream.finalMessage()
+      stream.on('streamEvent', (event, snapshot) => {
+        partial = snapshot
+        if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta')
+          inputs.set(event.index, `${inputs.get(event.index) ?? ''}${event.delta.partial_json}`)
+      })
+      const message = await stream.finalMessage()
+      checkInputs(message, inputs)
+      return { message, isWhole: true }
     } catch (error) {
-      if (signal.aborted) throw error
+      if (signal.aborted) {
+        if (partial === undefined) throw error
+        return { message: partial, isWhole: false }
+      }
       const failure = failureOf(error)
       if (!failure.isPassing) throw new LociError('MODEL_REJECTED', failure.message, { cause: error })
       if (attempt > maxRetries) {
@@ -51,6 +70,31 @@ export async function streamAnswer(options: {
       onRetry({ attempt, waitMs, reason: failure.message })
       await wait(waitMs, signal)
     }
+  }
+}
+
+/** Stop reasons with which the last call of a message may be cut in the middle. */
+const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'refusal', 'model_context_window_exceeded'])
+
+/**
+ * The SDK closes what is open in a truncated input: `rm -r /a/b` that breaks off may come out as `rm -r /a`. Such a call
+ * is none.
+ */
+function checkInputs({ content, stop_reason }: Anthropic.Message, inputs: ReadonlyMap<number, string>): void {
+  if (CUT.has(stop_reason)) return
+  for (const [index, block] of content.entries()) {
+    const json = inputs.get(index) ?? ''
+    if (block.type === 'tool_use' && json !== '' && !isJson(json))
+      throw new Error(`the input of a call of ${block.name} is no whole JSON`)
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -7,12 +7,15 @@ import type { Entry, Session } from '@loci/session-jsonl'
 import type { AgentEvent } from './agent-event.ts'
 import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
+import { renameRepeated } from './repeated-ids.ts'
 import { planAttachments, renderAttachment } from './attachments.ts'
 import type { Surroundings } from './attachments.ts'
-import { MAX_RESULT_UNITS, putAside } from './large-result.ts'
+import { MAX_RESULT_UNITS, putAside, startOf } from './large-result.ts'
+import { answerDraft, resultDraft } from './line-drafts.ts'
 import { modelRequest } from './model-request.ts'
 import { streamAnswer } from './stream-answer.ts'
 import type { Wait } from './stream-answer.ts'
+import { stopOf } from './stop-reason.ts'
 import { failed } from './tools/tool.ts'
 import type { ToolResult } from './tools/tool.ts'
 import { NO_USAGE, addUsage, costRecord, usageOf } from './usage.ts'
@@ -68,13 +71,22 @@ export async function runTurn(room: TurnRoom, prompt: string, signal: AbortSigna
   try {
     await turn.converse()
   } catch (error) {
-    if (signal.aborted) turn.fail(new LociError('INTERRUPTED', 'Interrupted'))
-    else if (error instanceof LociError && error.code.startsWith('MODEL_')) turn.fail(error)
-    else throw error
-  } finally {
-    await turn.end(prompt)
+    const failure = failureOf(error, signal)
+    if (failure === undefined) {
+      // What went wrong first is what is told.
+      await turn.end(prompt).catch(() => undefined)
+      throw error
+    }
+    turn.fail(failure)
   }
+  await turn.end(prompt)
   return turn.result
+}
+
+/** Why a turn came to nothing, when neither the disk nor a bug of ours is to blame. */
+function failureOf(error: unknown, signal: AbortSignal): LociError | undefined {
+  if (error instanceof LociError) return error.code.startsWith('MODEL_') ? error : undefined
+  return signal.aborted ? new LociError('INTERRUPTED', 'Interrupted') : undefined
 }
 
 class Turn {
@@ -108,25 +120,15 @@ class Turn {
       const calls = message.content.filter((block) => block.type === 'tool_use')
       const text = textOf(message)
       if (text !== '') this.result.text = text
-      if (message.stop_reason === 'refusal') {
-        throw new LociError(
-          'MODEL_REFUSED',
-          `The model refused to answer; /rewind ${this.result.messageId} takes the prompt back`,
-        )
-      }
-      if (message.stop_reason === 'model_context_window_exceeded') {
-        throw new LociError(
-          'MODEL_REJECTED',
-          'The conversation is longer than the model can take; /branch from an earlier message',
-        )
-      }
-      const isCut = message.stop_reason === 'max_tokens'
-      if (calls.length === 0) {
-        if (isCut) this.#room.emit({ type: 'notice', text: 'The answer was cut at its greatest length.' })
-        return
-      }
+      const stop = stopOf(message, this.result.messageId)
       for (const call of calls) {
-        await this.#answer(call, lastLine.get(call.id) ?? this.result.messageId, isCut)
+        await this.#answer(call, lastLine.get(call.id) ?? this.result.messageId, stop?.undone)
+      }
+      if (stop?.error !== undefined) throw stop.error
+      if (calls.length === 0) {
+        const notice = stop?.notice ?? (text.trim() === '' ? 'The model answered nothing.' : undefined)
+        if (notice !== undefined) this.#room.emit({ type: 'notice', text: notice })
+        return
       }
       this.#signal.throwIfAborted()
     }
@@ -142,7 +144,7 @@ class Turn {
     const messages = await session.conversation({
       renderAttachment: (entry) => renderAttachment(entry, { hasMemory }),
     })
-    const message = await streamAnswer({
+    const { message, isWhole } = await streamAnswer({
       client,
       request: modelRequest({ model, system, tools: calls.tools, messages }),
       signal: this.#signal,
@@ -151,7 +153,12 @@ class Turn {
       onRetry: (retry) => emit({ type: 'retry', ...retry }),
       wait,
     })
+    if (!isWhole) {
+      await this.#keepPart(message)
+      throw this.#signal.reason
+    }
     this.result.numTurns += 1
+    await renameRepeated(message, session)
     const entries = await this.#writeAnswer(message)
     await this.#count(message)
     emit({ type: 'written', entries })
@@ -166,17 +173,32 @@ class Turn {
   async #writeAnswer(message: Anthropic.Message): Promise<Entry[]> {
     const { session } = this.#room
     const entries: Entry[] = []
+    for (const index of message.content.keys())
+      entries.push(await session.append(answerDraft(message, index, this.result.messageId)))
+    return entries
+  }
+
+  /** Keeps what the user has seen of an answer that was interrupted: texts, never a part of a call. */
+  async #keepPart(message: Anthropic.Message): Promise<void> {
+    const { session, emit } = this.#room
+    const entries: Entry[] = []
     for (const [index, block] of message.content.entries()) {
+      if (block.type !== 'text' || block.text.trim() === '') continue
       entries.push(
         await session.append({
-          type: 'assistant',
-          promptId: this.result.messageId,
-          message: lineMessage(message, block),
-          apiBlockIndex: index,
+          ...answerDraft(
+            { ...message, stop_reason: null, stop_sequence: null },
+            index,
+            this.result.messageId,
+          ),
+          interrupted: true,
         }),
       )
     }
-    return entries
+    if (entries.length === 0) return
+    this.result.text = textOf(message)
+    await this.#count(message)
+    emit({ type: 'written', entries })
   }
 
   async #count(message: Anthropic.Message): Promise<void> {
@@ -189,10 +211,10 @@ class Turn {
   }
 
   /** Does one call and writes its result, which the next request sends. */
-  async #answer(block: Anthropic.ToolUseBlock, messageId: string, isCut: boolean): Promise<void> {
+  async #answer(block: Anthropic.ToolUseBlock, messageId: string, undone: string | undefined): Promise<void> {
     const { calls, emit } = this.#room
-    const result = isCut
-      ? failed('The answer was cut at its greatest length in the middle of this call, so nothing was done.')
+    const result = undone
+      ? failed(undone)
       : this.#signal.aborted
         ? failed('Interrupted by the user before it ran.')
         : await answerCall(calls, block, { messageId, signal: this.#signal })
@@ -207,23 +229,8 @@ class Turn {
       result.text.length > MAX_RESULT_UNITS
         ? await putAside(toolResultsDir, block.id, result.text)
         : undefined
-    const entry = await session.append({
-      type: 'user',
-      promptId: this.result.messageId,
-      sourceToolAssistantUUID: messageId,
-      message: {
-        role: 'user',
-        content: [
-          {
-            type: 'tool_result',
-            tool_use_id: block.id,
-            content: large?.preview ?? result.text,
-            ...(result.isError ? { is_error: true } : {}),
-          },
-        ],
-      },
-      ...toolUseResult(result, large),
-    })
+    const call = { id: block.id, messageId, promptId: this.result.messageId }
+    const entry = await session.append(resultDraft(call, result, large))
     if (large) {
       const replacement = { kind: 'tool-result', toolUseId: block.id, replacement: large.preview }
       await session.record({
@@ -244,27 +251,10 @@ class Turn {
   async end(prompt: string): Promise<void> {
     const { session } = this.#room
     if (session.tip !== null)
-      await session.record({ type: 'last-prompt', lastPrompt: prompt.slice(0, 200), leafUuid: session.tip })
+      await session.record({ type: 'last-prompt', lastPrompt: startOf(prompt, 200), leafUuid: session.tip })
   }
-}
-
-/** The message as its lines hold it, with one of its blocks. */
-function lineMessage(message: Anthropic.Message, block: Anthropic.ContentBlock): Record<string, unknown> {
-  const { id, type, role, model, stop_reason, stop_sequence, usage } = message
-  return { id, type, role, model, content: [block], stop_reason, stop_sequence, usage }
 }
 
 function textOf({ content }: Anthropic.Message): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
-}
-
-function toolUseResult(
-  { text, isError, details }: ToolResult,
-  large: { path: string; sizeBytes: number } | undefined,
-): { toolUseResult: unknown } {
-  if (isError && details === undefined) return { toolUseResult: `Error: ${text.slice(0, MAX_RESULT_UNITS)}` }
-  const stdout = details?.['stdout']
-  const kept = typeof stdout === 'string' ? { stdout: stdout.slice(0, MAX_RESULT_UNITS) } : {}
-  const aside = large ? { persistedOutputPath: large.path, persistedOutputSize: large.sizeBytes } : {}
-  return { toolUseResult: { ...details, ...kept, ...aside } }
 }

@@ -23,7 +23,8 @@ const PRICES: readonly [pattern: RegExp, Price][] = [
   [/^claude-(fable|mythos)-5$/, price(10, 50, 1)],
   [/^claude-opus-5-5$/, price(4, 20, 0.2)],
   [/^claude-opus-(5|4-[5-8])(-\d{8})?$/, price(5, 25, 0.5)],
-  [/^claude-sonnet-5(-5)?$/, price(2, 10, 0.2)],
+  [/^claude-sonnet-5-5$/, price(2, 10, 0.1)],
+  [/^claude-sonnet-5$/, price(2, 10, 0.2)],
   [/^claude-sonnet-4-[56](-\d{8})?$/, price(3, 15, 0.3)],
   [/^claude-haiku-4-5(-\d{8})?$/, price(1, 5, 0.1)],
   [/^loci-offline$/, price(0, 0, 0)],
@@ -90,7 +91,11 @@ export function costRecord(last: RecordDraft | undefined, model: string, added: 
     ...last,
     type: 'cost-state',
     totalCostUSD: total.costUsd ?? numberIn(last, 'totalCostUSD'),
-    modelUsage: { ...byModel, [model]: { ...before, ...counts, costUSD: costUsd ?? 0 } },
+    // A cost that somebody else knew stays, though we cannot add to it.
+    modelUsage: {
+      ...byModel,
+      [model]: { ...before, ...counts, costUSD: costUsd ?? numberIn(before, 'costUSD') },
+    },
     hasUnknownModelCost: last?.['hasUnknownModelCost'] === true || added.costUsd === null,
   }
 }

@@ -1,0 +1,123 @@
+import { readFile } from 'node:fs/promises'
+import { openSession } from '@loci/session-jsonl'
+import type { MessagesRequest } from '@loci/cli/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { renderAttachment } from '../src/agent/attachments.ts'
+import { blocksIn, call, fault, linesOf, prompt, resume, say, turnWorld } from './agent-turn-world.ts'
+import type { Step, TurnWorld } from './agent-turn-world.ts'
+
+let world: TurnWorld
+beforeEach(async () => {
+  world = await turnWorld({ 'a.txt': 'one\n' })
+})
+afterEach(() => world.close())
+
+const accepted = (): void => expect(world.requests.filter(({ status }) => status === 400)).toEqual([])
+
+describe('order of writes', () => {
+  /** Another reader of the transcript, at the moment when a request arrives, builds the very messages that it sends. */
+  const checked =
+    (path: () => string, step: Step): Step =>
+    async (request) => {
+      const file = path()
+      const lines = await linesOf(file)
+      const reader = await openSession({
+        projectDir: file.slice(0, file.lastIndexOf('/')),
+        sessionId: file.slice(file.lastIndexOf('/') + 1, -'.jsonl'.length),
+        mode: 'read',
+      })
+      const told = await reader.conversation({
+        renderAttachment: (entry) => renderAttachment(entry, { hasMemory: true }),
+      })
+      await reader.close()
+      const bare = (messages: unknown): unknown =>
+        blocksIn({
+          status: 200,
+          body: { messages },
+          promptBytes: 0,
+          sharedBytes: 0,
+          cacheReadBytes: 0,
+          cacheWriteBytes: 0,
+        })
+      expect(bare(request.messages)).toEqual(bare(told))
+      const prompts = lines.flatMap((line, at) =>
+        'promptId' in line && line['promptId'] === line['uuid'] ? [at] : [],
+      )
+      for (const at of prompts) {
+        const before = lines.slice(0, at)
+        expect(before.filter(({ type }) => type === 'file-history-snapshot').at(-1)).toMatchObject({
+          messageId: lines[at]?.['uuid'],
+        })
+      }
+      for (const block of bare(request.messages) as Record<string, unknown>[]) {
+        if (!String(block['content']).startsWith('<persisted-output>')) continue
+        expect(lines.filter(({ type }) => type === 'content-replacement')).toContainEqual(
+          expect.objectContaining({
+            replacements: [
+              expect.objectContaining({ toolUseId: block['tool_use_id'], replacement: block['content'] }),
+            ],
+          }),
+        )
+      }
+      seen += 1
+      return typeof step === 'function' ? step(request) : step
+    }
+  let seen = 0
+
+  test('whatever a request sends is in the transcript when it arrives; the prompt comes after its snapshot', async () => {
+    seen = 0
+    const agent = await world.open()
+    const { path } = agent.session
+    const steps: Step[] = [
+      call('SaveMemory', {
+        name: 'n',
+        description: 'four spaces',
+        type: 'project',
+        body: 'b',
+        scope: 'project',
+      }),
+      {
+        content: [
+          { type: 'text', text: 'I look.' },
+          { type: 'tool_use', name: 'Bash', input: { command: 'printf "%030001d" 0' } },
+          { type: 'tool_use', name: 'Write', input: { file_path: 'a.txt', content: 'two\n' } },
+        ],
+      },
+      say('done'),
+      fault(529, 'overloaded_error'),
+      call('Read', { file_path: 'a.txt' }),
+      say('read'),
+    ]
+    world.script.push(...steps.map((step) => checked(() => path, step)))
+    await prompt(agent, 'first')
+    await prompt(agent, 'second')
+    expect(seen).toBe(6)
+    accepted()
+    const { content } = (world.requests.at(-1)?.body as MessagesRequest).messages.at(-1) ?? {}
+    expect(JSON.stringify(content)).toContain('two')
+    expect(await readFile(path, 'utf8')).toContain('"content-replacement"')
+  })
+
+  test.each<[string, Step[], string | undefined]>([
+    ['an answer', [say('yes')], undefined],
+    ['tools', [call('Read', { file_path: 'a.txt' }), say('yes')], undefined],
+    ['a refused request', [fault(400, 'invalid_request_error')], 'MODEL_REJECTED'],
+    ['retries used up', Array.from({ length: 3 }, () => fault(529, 'overloaded_error')), 'MODEL_UNAVAILABLE'],
+    ['a refusal', [{ content: [], stopReason: 'refusal' }], 'MODEL_REFUSED'],
+  ])('after %s the last line is a plain last-prompt that names the tip', async (_, steps, code) => {
+    world.script.push(...steps)
+    const agent = await world.open()
+    const { error } = await prompt(agent, `${'x'.repeat(199)}😀 and on`)
+    expect(error?.code).toBe(code)
+    const last = (await linesOf(agent.session.path)).at(-1)
+    expect(last).toMatchObject({
+      type: 'last-prompt',
+      leafUuid: agent.session.tip,
+      lastPrompt: 'x'.repeat(199),
+    })
+    expect(last).not.toHaveProperty('explicit')
+    await agent.close()
+    const again = await world.open(resume(agent.session, world.root))
+    expect(again.session.tip).toBe(last?.['leafUuid'])
+  })
+})
