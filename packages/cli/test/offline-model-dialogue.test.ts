@@ -30,6 +30,12 @@ describe('several steps', () => {
     expect(said).toContain('一\n二')
   })
 
+  test('are not hidden by apostrophes', () => {
+    const { talk } = over({ 'a.txt': 'x\n' })
+    talk.say("remember that it doesn't wait then read a.txt then remember the users' names")
+    expect(names(talk)).toEqual(['SaveMemory', 'Read', 'SaveMemory'])
+  })
+
   test('stop at an error, which is quoted, and what is left is named', () => {
     const { files, talk } = over({ 'c.txt': 'kept' })
     const said = talk.say('create a.txt with x, then replace old with new in b.txt, then delete c.txt')
@@ -119,6 +125,7 @@ describe('questions', () => {
     const said = talk.say('which host does the database run on?')
     expect(names(talk)).toEqual(['SearchMemory'])
     expect(said).toContain('host pegasus')
+    expect(said).toContain('Second part.')
     expect(said).toContain('project_db.md')
     expect(said).not.toContain('revision')
   })
@@ -176,6 +183,11 @@ test('a text that is shown cannot close its own fence, and says how much of it i
   const said = talk.say('read a.md')
   expect(said).toContain('60 of 101 lines')
   expect(said).toMatch(/\n`{5}\n````\n/)
+})
+
+test('a text is never cut in the middle of a character', () => {
+  const { talk } = over({ 'a.txt': `${'a'.repeat(3999)}😀😀` })
+  expect(talk.say('read a.txt')).not.toMatch(/\p{Cs}/u)
 })
 
 test('each new prompt starts anew: the calls of the one before are not taken for its own', () => {

@@ -9,6 +9,7 @@ const INDEX = contextOf(
     '',
     '- [indent-4-spaces](feedback_indent_4_spaces.md) — we indent with 4 spaces',
     '- [port](project_port.md) — 数据库的端口是 5432',
+    '- [login](project_login.md) — user authentication goes through Okta',
     '- [deploys](<project_de ploys.md>) — releases go out on Fridays',
   ].join('\n'),
 )
@@ -35,6 +36,8 @@ describe('a prompt becomes a call', () => {
     ['create a.md with\n# Title\nrun for your life', write('a.md', '# Title\nrun for your life\n')],
     ['create a.md with "one\n\ntwo"', write('a.md', 'one\n\ntwo\n')],
     ['create a.ts with\n```ts\nconst a = "x"\n\nlet b\n```', write('a.ts', 'const a = "x"\n\nlet b\n')],
+    ['create a.md with one\nwhat is this?', write('a.md', 'one\nwhat is this?\n')],
+    ['create "b.txt" with \uE0000\uE001', write('b.txt', '\uE0000\uE001\n')],
     ['Could you please create h.py with print("hi")?', write('h.py', 'print("hi")\n')],
     ['创建 a.txt 内容为 hello', write('a.txt', 'hello\n')],
     ['新建文件 a.txt，内容是「你好」', write('a.txt', '你好\n')],
@@ -104,6 +107,8 @@ describe('a prompt is answered without a call', () => {
     ['what is our indentation?', '4 spaces'],
     ['What is our indentation', 'feedback_indent_4_spaces.md'],
     ['how do we indent?', '4 spaces'],
+    ['remember our indentation?', '4 spaces'],
+    ['how do users authenticate?', 'Okta'],
     ['when are the releases?', 'Fridays'],
     ['数据库端口是多少？', '5432'],
     ['what do you remember?', 'releases go out on Fridays (project_de ploys.md)'],
@@ -126,6 +131,7 @@ describe('a prompt is answered without a call', () => {
     ['delete a.txt and b.txt', 'did not understand'],
     ['run the tests', 'did not understand'],
     ['add a test to the suite', 'did not understand'],
+    [`replace ${'a '.repeat(3000)}with b in a.txt`, 'did not understand'],
     ['delete "a\0b"', 'did not understand'],
     ['append x to a.txt then frobnicate', 'did not understand "frobnicate", so I have done nothing'],
   ])('%j', (prompt, said) => {

@@ -38,8 +38,8 @@ function pairsOf(run: string): string[] {
 }
 
 function stemOf(word: string): string {
-  const stem = word.replace(SUFFIX, '')
-  return stem.length >= 3 ? stem : word
+  const stems = [word.replace(SUFFIX, ''), word.replace(/s$/u, '')]
+  return stems.find((stem) => stem.length >= 3) ?? word
 }
 
 /** Words of one family: they begin with the same five letters or more, and with most of the shorter one. */
