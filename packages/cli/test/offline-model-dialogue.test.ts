@@ -20,6 +20,34 @@ describe('several steps', () => {
     for (const file of ['a.txt', 'b.txt', 'c.txt']) expect(said).toContain(file)
   })
 
+  test.each([
+    ['replace one with two in a.txt', 'two\n', false],
+    ['replace "one" in a.txt with "two" everywhere', 'two two\n', true],
+    ['replace all one with two in a.txt', 'two two\n', true],
+    ['replace every occurrence of one with two in a.txt.', 'two two\n', true],
+    ['change the word "one" to "two" in a.txt everywhere', 'two two\n', true],
+    ['in a.txt replace all "one" by "two"', 'two two\n', true],
+    ['把 a.txt 中的 one 全部替换为 two', 'two two\n', true],
+    ['在 a.txt 里把所有「one」改成「two」', 'two two\n', true],
+  ])('replace one place or all: %s', (prompt, after, isEverywhere) => {
+    const { files, talk } = over({ 'a.txt': isEverywhere ? 'one one\n' : 'one\n' })
+    talk.say(prompt)
+    expect(files.get('a.txt')).toBe(after)
+    expect(talk.calls.at(-1)?.input['replace_all']).toBe(isEverywhere ? true : undefined)
+  })
+
+  test.each([
+    'append "two" to a.txt',
+    'add a line saying "two" to a.txt',
+    'append to a.txt: two',
+    '在 a.txt 的末尾添加一行「two」',
+    '把 two 追加到 a.txt 末尾',
+  ])('append a line: %s', (prompt) => {
+    const { files, talk } = over({ 'a.txt': 'one\n' })
+    talk.say(prompt)
+    expect(files.get('a.txt')).toBe('one\ntwo\n')
+  })
+
   test('work in Chinese', () => {
     const { files, talk } = over({ 'b.txt': '甲\n' })
     const said = talk.say(

@@ -2,6 +2,8 @@ import { QUOTED } from './mask-quotes.ts'
 import type { Rule } from './step.ts'
 
 const FILE = String.raw`(?:the\s+)?(?:(?:new\s+|empty\s+)*(?<word>file)\s+)?(?:(?:called|named)\s+)?(?<file>${QUOTED}|[^\s\uE000\uE001]+)`
+/** What may stand before a quoted piece of a text. */
+const PIECE = String.raw`(?:the\s+(?:line|text|words?|string)\s+(?=\uE000))?`
 const rule = (pattern: string, step: Rule['step'], tail?: string): Rule => ({
   pattern: new RegExp(`^(?:${pattern})$`, 'isu'),
   step,
@@ -38,7 +40,7 @@ export const ENGLISH: readonly Rule[] = [
     'text',
   ),
   rule(
-    String.raw`(?:create|write|make|generate|add)\s+(?:an?\s+)?${FILE}(?:\s+file)?,?(?:(?:\s+and\s+\w+\s+it)?\s+(?:with|containing|that\s+(?:says|contains|reads)|saying)(?:\s+(?:the\s+)?(?:contents?|text)\b)?\s*:?(?:\s+(?<text>.*)|(?<none>)))?`,
+    String.raw`(?:create|write|overwrite|make|generate|add)\s+(?:an?\s+)?${FILE}(?:\s+file)?,?(?:(?:\s+and\s+\w+\s+it)?\s+(?:with|containing|that\s+(?:says|contains|reads)|saying)(?:\s+(?:the\s+)?(?:contents?|text)\b)?\s*:?(?:\s+(?<text>.*)|(?<none>)))?`,
     (match) => {
       const file = match.path()
       return file === undefined ? undefined : { kind: 'create', file, content: match.text('text') }
@@ -50,17 +52,22 @@ export const ENGLISH: readonly Rule[] = [
     return file === undefined ? undefined : { kind: 'create', file, content: match.text('text') }
   }),
   rule(
-    String.raw`(?:replace|change|substitute)\s+(?:(?<all>all\s+(?:occurrences\s+of\s+)?|every\s+(?:occurrence\s+of\s+)?)|from\s+)?(?<from>.+?)\s+(?:with|by|to|into)\s+(?<to>.+?)(?<every>\s+everywhere)?\s+in\s+${FILE}(?<last>,?\s+(?:everywhere|all))?`,
+    String.raw`(?:replace|change|substitute)\s+(?:(?<all>all\s+(?:occurrences\s+of\s+)?|every\s+(?:occurrence\s+of\s+)?)|from\s+)?${PIECE}(?<from>.+?)\s+(?:with|by|to|into)\s+(?<to>.+?)(?<every>\s+everywhere)?\s+in\s+${FILE}(?<last>,?\s+(?:everywhere|all))?`,
     replacement,
   ),
   rule(
-    String.raw`in\s+${FILE},?\s+(?:replace|change|substitute)\s+(?<all>all\s+(?:occurrences\s+of\s+)?|every\s+(?:occurrence\s+of\s+)?)?(?<from>.+?)\s+(?:with|by|to|into)\s+(?<to>.+?)(?<every>\s+everywhere)?`,
+    String.raw`(?:replace|change|substitute)\s+(?<all>all\s+(?:occurrences\s+of\s+)?|every\s+(?:occurrence\s+of\s+)?)?${PIECE}(?<from>.+?)\s+in\s+${FILE}\s+(?:with|by|to|into)\s+(?<to>.+?)(?<every>\s+everywhere)?`,
+    replacement,
+    'to',
+  ),
+  rule(
+    String.raw`in\s+${FILE},?\s+(?:replace|change|substitute)\s+(?<all>all\s+(?:occurrences\s+of\s+)?|every\s+(?:occurrence\s+of\s+)?)?${PIECE}(?<from>.+?)\s+(?:with|by|to|into)\s+(?<to>.+?)(?<every>\s+everywhere)?`,
     replacement,
     'to',
   ),
   rule(String.raw`(?:append|add)\s+to\s+(?:the\s+end\s+of\s+)?${FILE}\s*:?\s+(?<text>.+)`, addition, 'text'),
   rule(
-    String.raw`(?:append|add)\s+(?:(?:the|a)\s+(?:line|text|words?)\s+)?(?<text>.+)\s+(?:to|at)\s+(?:the\s+(?:end|bottom)\s+of\s+)?${FILE}`,
+    String.raw`(?:append|add)\s+(?:(?:the|a)\s+(?:new\s+)?(?:line|text|words?)\s+(?:(?:saying|reading|with|that\s+says)\s+)?)?(?<text>.+)\s+(?:to|at)\s+(?:the\s+(?:end|bottom)\s+of\s+)?${FILE}`,
     addition,
   ),
   rule(String.raw`(?:delete|remove|erase)\s+${FILE}`, (match) => {
@@ -75,7 +82,7 @@ export const ENGLISH: readonly Rule[] = [
     },
   ),
   rule(
-    String.raw`(?:run|execute)\s+(?:the\s+command\b\s*|command\s+)?:?\s*(?!(?:the|an?|all|your|my|our)\s)(?<command>.+)`,
+    String.raw`(?:run|execute)(?:\s+(?:the\s+)?command\b)?(?:\s*:\s*|\s+)(?!(?:the|an?|all|your|my|our)\s)(?<command>.+)`,
     (match) => {
       const command = match.command('command').trim()
       return command === '' ? undefined : { kind: 'run', command }

@@ -14,7 +14,7 @@ const ABOUT_USER =
 const HOW_TO_WORK =
   /^(?:always|never|use|prefer|avoid|don[’']?t|do\s+not|make\s+sure|please|i\s+prefer|总是|始终|永远|不要|别|请|必须|使用|用|优先|应该)|^(?:we|our|you|我们|咱们|你)(?:\b|(?=\p{Script=Han})).*(?:indent|tabs?\b|spaces?\b|format|commit|test|lint|style|review|always|never|prefer|should|must|缩进|空格|格式|提交|测试|风格|评审|总是|从不|不要|应该|必须)/isu
 const STOP_WORDS = new Set(
-  'a an the that this we our us i my me you your it its is are was be to of in on at for with and or as do not by from has have'.split(
+  'a an am the that this we our us i my me you your it its is are was be to of in on at for with and or as do not by from has have'.split(
     ' ',
   ),
 )
@@ -56,5 +56,5 @@ function nameOf(fact: string): string {
 function toSentence(fact: string): string {
   const start = SENTENCE_START.test(fact) ? fact.charAt(0).toUpperCase() + fact.slice(1) : fact
   if (/[.!?。！？…:：`]$/u.test(start)) return start
-  return start + (/\p{Script=Han}[^\p{Script=Latin}]*$/u.test(start) ? '。' : '.')
+  return start + (/\p{Script=Han}/u.test(start) ? '。' : '.')
 }
