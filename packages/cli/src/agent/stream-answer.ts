@@ -42,23 +42,27 @@ export async function streamAnswer(options: {
 }): Promise<Answer> {
   const { client, request, signal, maxRetries, onText, onRetry, wait } = options
   for (let attempt = 1; ; attempt += 1) {
-    let partial: Anthropic.Message | undefined
+    let part: Answer | undefined
     try {
       const stream = client.messages.stream(request, { signal })
       const inputs = new Map<number, string>()
       stream.on('text', onText)
       stream.on('streamEvent', (event, snapshot) => {
-        partial = snapshot
+        part = { message: snapshot, isWhole: event.type === 'message_stop' }
         if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta')
           inputs.set(event.index, `${inputs.get(event.index) ?? ''}${event.delta.partial_json}`)
       })
-      const message = await stream.finalMessage()
+      const message = await stream.finalMessage().catch((error: unknown) => {
+        // What breaks after the end of a message does not matter.
+        if (part?.isWhole === true) return part.message
+        throw error
+      })
       checkInputs(message, inputs)
       return { message, isWhole: true }
     } catch (error) {
       if (signal.aborted) {
-        if (partial === undefined) throw error
-        return { message: partial, isWhole: false }
+        if (part === undefined) throw error
+        return { ...part, isWhole: false }
       }
       const failure = failureOf(error)
       if (!failure.isPassing) throw new LociError('MODEL_REJECTED', failure.message, { cause: error })
