@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { relative, sep } from 'node:path'
 import type { PermissionMode } from '@loci/app-state'
 import { isInside } from './tools/file-target.ts'
 
@@ -13,7 +13,7 @@ export type Access =
 
 export type Decision = { kind: 'allow' } | { kind: 'ask' } | { kind: 'refuse'; reason: string }
 
-/** What decides. */
+/** What decides. All paths are real ones: a link in one of them would hide what is behind it. */
 export interface PermissionRules {
   mode: PermissionMode
   root: string
@@ -52,9 +52,17 @@ export function decide(toolName: string, access: Access, rules: PermissionRules)
   return trusted && isOwnFile(access.path, rules.root) ? { kind: 'allow' } : { kind: 'ask' }
 }
 
-/** Files of the project but for git's own, where a hook would be run. */
+/** Where an edit is more than an edit: hooks of git are run, and settings say what agents may do. */
+const GUARDED = new Set(['.git', '.claude'])
+
+/** Files of the project, but for those of its tools, at any depth and in any case: some file systems see none. */
 function isOwnFile(path: string, root: string): boolean {
-  return isInside(root, path) && !isInside(join(root, '.git'), path)
+  return (
+    isInside(root, path) &&
+    !relative(root, path)
+      .split(sep)
+      .some((name) => GUARDED.has(name.toLowerCase()))
+  )
 }
 
 function isApproved(toolName: string, { approvedTools }: PermissionRules): boolean {

@@ -1,10 +1,10 @@
-import { relative } from 'node:path'
+import { errorMessage, isLociError } from '@loci/disk'
 import { z } from 'zod'
-import { isInside } from './file-target.ts'
+import { nameOf } from './file-target.ts'
 import { runShell } from './run-shell.ts'
 import type { ShellResult } from './run-shell.ts'
-import { defineTool } from './tool.ts'
-import type { Tool } from './tool.ts'
+import { defineTool, failed, systemText } from './tool.ts'
+import type { Tool, ToolCall, ToolContext } from './tool.ts'
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
@@ -12,9 +12,9 @@ const MAX_TIMEOUT_MS = 600_000
 export const bashTool: Tool = defineTool({
   name: 'Bash',
   description:
-    'Runs a command with bash in the project directory, without standard input. Returns what it printed and its exit code. Files that it changes can be brought back.',
+    'Runs a command with bash in the project directory, without standard input. Returns what it printed, errors in between, or "(no output)"; then lines in [brackets]: its exit code if that is not 0, whether it was ended, and what it changed that undo does not cover. All else that it changes in the project can be brought back.',
   schema: z.strictObject({
-    command: z.string().min(1).describe('The command'),
+    command: systemText().describe('The command'),
     timeout_ms: z
       .int()
       .min(1)
@@ -22,20 +22,29 @@ export const bashTool: Tool = defineTool({
       .optional()
       .describe(`When it is ended, in milliseconds; default ${DEFAULT_TIMEOUT_MS}`),
   }),
-  async plan({ command, timeout_ms = DEFAULT_TIMEOUT_MS }, { root, env, history, killGroup }, call) {
-    const run = (): Promise<ShellResult> =>
-      runShell({ command, cwd: root, env, timeoutMs: timeout_ms, signal: call.signal, killGroup })
+  async plan({ command, timeout_ms = DEFAULT_TIMEOUT_MS }, context, call) {
     return {
       access: { kind: 'command' },
       summary: command,
       async run() {
-        const { result, changed, untracked } = history
-          ? await history.trackCommand(call.messageId, run)
-          : { result: await run(), changed: [], untracked: [] }
-        const names = untracked.map((path) => (isInside(root, path) ? relative(root, path) : path))
+        const covered = await runCovered(command, timeout_ms, context, call)
+        if (typeof covered.result === 'string')
+          return failed(`The command could not be started in ${context.root}: ${covered.result}`)
+        const { result, changed, untracked, problem } = covered
+        const names = untracked.map((path) => nameOf(context.root, path))
         return {
-          text: [outputOf(result), ...endOf(result, timeout_ms), ...notCovered(names)].join('\n'),
-          isError: result.exitCode !== 0 || result.ended !== null,
+          text: [
+            outputOf(result),
+            ...endOf(result, timeout_ms),
+            ...leftRunning(result),
+            ...notCovered(names),
+            ...(problem === undefined
+              ? []
+              : [
+                  `[it ran, but what it changed was not recorded, so that undo does not cover it: ${problem}]`,
+                ]),
+          ].join('\n'),
+          isError: result.exitCode !== 0 || result.ended !== null || problem !== undefined,
           details: {
             stdout: result.output,
             stderr: '',
@@ -50,16 +59,59 @@ export const bashTool: Tool = defineTool({
   },
 })
 
+interface CoveredRun {
+  /** A string: why it was not started. */
+  result: ShellResult | string
+  changed: string[]
+  untracked: string[]
+  /** Why what it changed could not be recorded. */
+  problem?: string
+}
+
+async function runCovered(
+  command: string,
+  timeoutMs: number,
+  { root, env, history, killGroup }: ToolContext,
+  { messageId, signal }: ToolCall,
+): Promise<CoveredRun> {
+  let ran: ShellResult | string | undefined
+  const run = async (): Promise<ShellResult | string> => {
+    ran = await runShell({ command, cwd: root, env: withoutKeys(env), timeoutMs, signal, killGroup })
+    return ran
+  }
+  try {
+    return history
+      ? await history.trackCommand(messageId, run)
+      : { result: await run(), changed: [], untracked: [] }
+  } catch (error) {
+    // What it printed is worth knowing, and that it ran all the more.
+    if (ran === undefined || !isLociError(error)) throw error
+    return { result: ran, changed: [], untracked: [], problem: errorMessage(error) }
+  }
+}
+
+/** What pays for the model is no business of the commands that it writes. */
+function withoutKeys(env: ToolContext['env']): ToolContext['env'] {
+  const { ANTHROPIC_API_KEY: _key, ANTHROPIC_AUTH_TOKEN: _token, ...rest } = env
+  return rest
+}
+
 function outputOf({ output, droppedBytes }: ShellResult): string {
   const dropped = droppedBytes > 0 ? `\n[${droppedBytes} further bytes of output were not kept]` : ''
   const text = output.replace(/\n$/, '')
   return `${text.trim() === '' ? '(no output)' : text}${dropped}`
 }
 
-function endOf({ exitCode, ended }: ShellResult, timeoutMs: number): string[] {
+function endOf({ exitCode, killedBy, ended }: ShellResult, timeoutMs: number): string[] {
   if (ended === 'timeout') return [`[ended after ${timeoutMs} ms]`]
   if (ended === 'interrupted') return ['[interrupted by the user]']
-  return exitCode === 0 ? [] : [`[exit code ${exitCode ?? 'none: ended by a signal'}]`]
+  return exitCode === 0 ? [] : [`[exit code ${exitCode ?? `none: ended by ${killedBy}`}]`]
+}
+
+function leftRunning({ isLeftRunning }: ShellResult): string[] {
+  return isLeftRunning
+    ? ['[something that it started goes on running; undo does not cover what that changes from now on]']
+    : []
 }
 
 /** Nothing that undo cannot bring back is passed over in silence. */

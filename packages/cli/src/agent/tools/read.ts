@@ -1,8 +1,7 @@
-import { files } from '@loci/disk'
 import { z } from 'zod'
 import { fileTarget } from './file-target.ts'
-import { readText } from './file-text.ts'
-import { defineTool, done, failed } from './tool.ts'
+import { checkRegular, readText } from './file-text.ts'
+import { defineTool, done, filePath } from './tool.ts'
 import type { Tool } from './tool.ts'
 
 const MAX_LINES = 2000
@@ -11,18 +10,18 @@ export const readTool: Tool = defineTool({
   name: 'Read',
   description: `Reads a text file. Returns its text as it is; of a long one ${MAX_LINES} lines, and a last line "[cut: …]" that says so.`,
   schema: z.strictObject({
-    file_path: z.string().min(1).describe('Path of the file, absolute or relative to the project'),
+    file_path: filePath,
     offset: z.int().min(1).optional().describe('First line to read, from 1'),
     limit: z.int().min(1).optional().describe('How many lines to read'),
   }),
   async plan({ file_path, offset = 1, limit = MAX_LINES }, { root }) {
-    const { path, name } = await fileTarget(root, file_path)
+    const target = await fileTarget(root, file_path)
+    checkRegular(target)
     return {
-      access: { kind: 'read', path },
-      summary: name,
+      access: { kind: 'read', path: target.path },
+      summary: target.name,
       async run() {
-        if ((await files.stat(path)).isDirectory()) return failed(`${name} is a directory; Bash can list it.`)
-        const { text } = await readText(path, name)
+        const { text } = await readText(target)
         if (text === '') return done('(the file is empty)')
         return done(cutLines(text, offset, limit))
       },

@@ -1,16 +1,20 @@
+import { isLociError } from '@loci/disk'
+import type { SaveResult } from '@loci/memdir'
 import { z } from 'zod'
-import { defineTool, done } from './tool.ts'
+import type { AgentMemory, MemoryScope } from '../agent-memory.ts'
+import { formatMemory } from './format-memory.ts'
+import { defineTool, done, failed, wholeText } from './tool.ts'
 import type { Tool } from './tool.ts'
 
 export const saveMemoryTool: Tool = defineTool({
   name: 'SaveMemory',
   description:
-    'Saves one memory: its topic file and its line in the index, as one act. To change an existing memory give its file and the revision that SearchMemory showed.',
+    'Saves one memory: its topic file and its line in the index, as one act. To change an existing memory give its file and the revision that SearchMemory showed. Returns the name of the topic file; if the memory is not as that revision had it, what it is now, and nothing is saved.',
   schema: z.strictObject({
-    name: z.string().min(1).describe('Short title'),
-    description: z.string().min(1).describe('One line by which you would recognise that it matters'),
+    name: wholeText().min(1).describe('Short title'),
+    description: wholeText().min(1).describe('One line by which you would recognise that it matters'),
     type: z.enum(['user', 'feedback', 'project', 'reference']),
-    body: z.string().min(1).describe('The fact; for feedback and project also why, and when it applies'),
+    body: wholeText().min(1).describe('The fact; for feedback and project also why, and when it applies'),
     scope: z
       .enum(['project', 'user'])
       .describe('project: holds in this project. user: holds in every project'),
@@ -22,11 +26,15 @@ export const saveMemoryTool: Tool = defineTool({
       access: { kind: 'memory' },
       summary: `remember: ${draft.description}`,
       async run() {
-        const saved = await memory.save(
-          scope,
-          { ...draft, ...(file === undefined ? {} : { file }) },
-          { messageId, ...(revision === undefined ? {} : { ifRevision: revision }) },
-        )
+        const options = { messageId, ...(revision === undefined ? {} : { ifRevision: revision }) }
+        const target = { ...draft, ...(file === undefined ? {} : { file }) }
+        let saved: SaveResult
+        try {
+          saved = await memory.save(scope, target, options)
+        } catch (error) {
+          if (file === undefined || !isLociError(error, 'MEMORY_CONFLICT')) throw error
+          return failed(`Nothing was saved: ${error.message}${await stateOf(memory, scope, file)}`)
+        }
         const where = scope === 'user' ? 'the memory for all projects' : 'the memory of this project'
         if (saved.proposed)
           return done(`Proposed ${saved.memory.file} for ${where}; a person decides about it.`)
@@ -38,3 +46,9 @@ export const saveMemoryTool: Tool = defineTool({
     }
   },
 })
+
+/** What the model has to know to decide anew. */
+async function stateOf(memory: AgentMemory, scope: MemoryScope, file: string): Promise<string> {
+  const found = await memory.read(scope, file)
+  return found === undefined ? '' : `\nIt is now:\n${formatMemory(scope, found)}`
+}

@@ -1,30 +1,32 @@
 import { z } from 'zod'
-import { defineTool, done } from './tool.ts'
+import { formatMemory } from './format-memory.ts'
+import { defineTool, done, wholeText } from './tool.ts'
 import type { Tool } from './tool.ts'
 
+/** Of each scope, so that many weak hits of one do not hide a good one of the other. */
 const MAX_HITS = 10
 
 export const searchMemoryTool: Tool = defineTool({
   name: 'SearchMemory',
-  description:
-    'Searches the memories of this project and of all projects by words. Returns the best whole, with file, scope, type and revision.',
-  schema: z.strictObject({ query: z.string().min(1).describe('Words to look for') }),
+  description: `Searches the memories of this project and of all projects by words. Returns the best whole, up to ${MAX_HITS} of each scope: "FILE (SCOPE, TYPE): DESCRIPTION", "revision …", then the text; or "No memory fits.".`,
+  schema: z.strictObject({ query: wholeText().min(1).describe('Words to look for') }),
   async plan({ query }, { memory }) {
     return {
       access: { kind: 'recall' },
       summary: query,
       async run() {
         if (!memory.enabled) return done(`Memory is off: ${memory.rule}.`)
-        const hits = (await memory.search(query)).slice(0, MAX_HITS)
-        if (hits.length === 0) return done('No memory fits.')
-        const texts = hits.map(({ scope, hit: { memory: found } }) =>
-          [
-            `${found.file} (${scope}, ${found.type}): ${found.description}`,
-            `revision ${found.revision}`,
-            found.body.trim(),
-          ].join('\n'),
-        )
-        return done(texts.join('\n\n'))
+        const { hits, problems } = await memory.search(query)
+        const scopes = [...new Set(hits.map(({ scope }) => scope))]
+        const shown = scopes.flatMap((scope) => hits.filter((one) => one.scope === scope).slice(0, MAX_HITS))
+        const texts = shown.map(({ scope, hit }) => formatMemory(scope, hit.memory))
+        const more = hits.length - shown.length
+        if (more > 0) texts.push(`[${more} more fit less well; more exact words would show them]`)
+        const answer = texts.length > 0 ? texts : ['No memory fits.']
+        return {
+          text: [...answer, ...problems].join('\n\n'),
+          isError: hits.length === 0 && problems.length > 0,
+        }
       },
     }
   },

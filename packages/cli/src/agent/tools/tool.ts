@@ -77,6 +77,23 @@ function flawOf(name: string, error: z.ZodError): string {
   return `The input of ${name} is not valid, so nothing was done. ${flaws.join('; ')}`
 }
 
+/** Text of the model that can be written as UTF-8. Half a character could match, and tear, a whole one in a file. */
+export function wholeText(): z.ZodString {
+  return z.string().refine((text) => !/\p{Surrogate}/u.test(text), 'holds half a character')
+}
+
+/** A text that the system takes as a path or an argument. */
+export function systemText(): z.ZodString {
+  return wholeText()
+    .min(1)
+    .refine((text) => !text.includes('\0'), 'holds a NUL character')
+}
+
+/** The path of a file, as the model gives it. */
+export const filePath: z.ZodString = systemText().describe(
+  'Path of the file, absolute or relative to the project',
+)
+
 /** A result that says what was done. */
 export function done(text: string, details?: Record<string, unknown>): ToolResult {
   return { text, isError: false, ...(details === undefined ? {} : { details }) }

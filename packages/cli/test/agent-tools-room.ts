@@ -1,0 +1,132 @@
+import { createMessagesApi } from '@loci/cli/testing'
+import type { AnswerBlock, SeenRequest } from '@loci/cli/testing'
+import { tree } from '@loci/disk/testing'
+import type { Tree, TreeFile } from '@loci/disk/testing'
+import { openFileHistory } from '@loci/file-history'
+import type { FileHistory } from '@loci/file-history'
+import { onTestFinished } from 'vitest'
+import type { AgentMemory } from '../src/agent/agent-memory.ts'
+import { answerCall } from '../src/agent/answer-calls.ts'
+import type { PermissionRules } from '../src/agent/permissions.ts'
+import { toolsFor } from '../src/agent/tools/tools.ts'
+import type { PreparedCall, ToolCall, ToolContext, ToolResult } from '../src/agent/tools/tool.ts'
+
+/** A project with tools that work on it. */
+export interface ToolRoom {
+  tree: Tree
+  /** The project. */
+  root: string
+  home: string
+  history: FileHistory
+  context: ToolContext
+  call: ToolCall
+  /** What a call is answered with when everything is permitted. */
+  use(name: string, input: unknown): Promise<ToolResult>
+  /** A call that was planned, to be run later. */
+  prepare(name: string, input: unknown): Promise<PreparedCall>
+}
+
+/** Id of the snapshot that the room begins with. */
+export const FIRST = '00000000-0000-4000-8000-000000000001'
+
+const NO_MEMORY: AgentMemory = {
+  enabled: false,
+  rule: 'none in this test',
+  dirs: [],
+  prompt: async () => null,
+  search: async () => ({ hits: [], problems: [] }),
+  read: async () => undefined,
+  save: () => Promise.reject(new TypeError('no memory here')),
+}
+
+/** A temporary project of `content`, with a file history that has its first snapshot, until the end of the test. */
+export async function toolRoom(
+  content: Record<string, TreeFile> = {},
+  changes: Partial<ToolContext> & { rules?: Partial<PermissionRules>; signal?: AbortSignal } = {},
+): Promise<ToolRoom> {
+  const { rules, signal = new AbortController().signal, ...context } = changes
+  const place = await tree({ 'home/': '', 'project/': '', 'outside/': '', ...content })
+  const root = place.path('project')
+  const home = place.path('home')
+  const history = await openFileHistory({ dir: `${home}/file-history/session`, root })
+  onTestFinished(async () => {
+    await history.close()
+    await place.remove()
+  })
+  await history.makeSnapshot(FIRST)
+  const room = {
+    root,
+    history,
+    memory: NO_MEMORY,
+    env: { PATH: process.env['PATH'] },
+    killGroup,
+    ...context,
+  }
+  const call = { messageId: FIRST, signal }
+  const tools = toolsFor({ hasMemory: true })
+  return {
+    tree: place,
+    root,
+    home,
+    history,
+    context: room,
+    call,
+    use: (name, input) =>
+      answerCall(
+        {
+          tools,
+          context: room,
+          rules: () => ({
+            mode: 'bypassPermissions',
+            root,
+            readable: [],
+            memoryDirs: [],
+            configDir: home,
+            approvedTools: [],
+            ...rules,
+          }),
+          approve: undefined,
+          emit: () => undefined,
+          onAlways: () => undefined,
+          onDenial: () => undefined,
+        },
+        { type: 'tool_use', id: 'toolu_1', name, input, caller: { type: 'direct' } },
+        call,
+      ),
+    async prepare(name, input) {
+      const prepared = await tools.find((tool) => tool.name === name)?.prepare(input, room, call)
+      if (prepared === undefined || typeof prepared === 'string') throw new TypeError(String(prepared))
+      return prepared
+    },
+  }
+}
+
+/** Ends a process group, as `bin.ts` does. */
+export function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Calls that a scripted model makes one after another, then `done`; and what the stand-in saw. */
+export function scripted(calls: readonly { name: string; input: unknown }[]): {
+  options: Parameters<typeof createMessagesApi>[0]
+  requests: SeenRequest[]
+} {
+  const requests: SeenRequest[] = []
+  let next = 0
+  return {
+    requests,
+    options: {
+      onRequest: (seen) => void requests.push(seen),
+      answer: () => {
+        const call = calls[next]
+        next += 1
+        const block: AnswerBlock = call ? { type: 'tool_use', ...call } : { type: 'text', text: 'done' }
+        return { content: [block] }
+      },
+    },
+  }
+}
