@@ -120,7 +120,7 @@ export function prompt(agent: Agent, text: string): Promise<TurnResult> {
 }
 
 /** Where a session is, for going on with it. */
-export function resume(session: Session, cwd: string): Start {
+export function resume(session: Pick<Session, 'id' | 'path'>, cwd: string): Start {
   return {
     kind: 'resume',
     place: { path: session.path, projectDir: dirname(session.path), sessionId: session.id, cwd },
