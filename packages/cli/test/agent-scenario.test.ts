@@ -1,7 +1,7 @@
 // The scenario of the agent, against the built CLI in processes of their own.
 import { writeFile } from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { FORMS, openStage } from './agent-stage.ts'
+import { FORMS, openStage, promptIn } from './agent-stage.ts'
 import type { Stage } from './agent-stage.ts'
 import { SCRIPTED, bodyOf, saidIn } from './agent-stand-in.ts'
 
@@ -135,8 +135,8 @@ describe.each(FORMS)('with %s', (form) => {
         await loci.said('tokens sent', index + 1)
       }
       const whole = await stage.look(SESSION)
-      const [, second = -1] = whole.chain.flatMap(({ message }, index) =>
-        typeof message?.content === 'string' ? [index] : [],
+      const [, second = -1] = whole.chain.flatMap((entry, index) =>
+        promptIn(entry) === undefined ? [] : [index],
       )
       expect(second).toBeGreaterThan(0)
       loci.type('/rewind 2')
@@ -167,7 +167,7 @@ describe.each(FORMS)('with %s', (form) => {
       expect(next.out).not.toMatch(/interrupted|rewound/)
       const other = await stage.look(SESSION)
       expect(other.chain.slice(0, second)).toEqual(whole.chain.slice(0, second))
-      expect(other.chain[second]?.message?.content).toBe('create four.txt with "4"')
+      expect(other.chain.slice(second).map(promptIn)[0]).toBe('create four.txt with "4"')
       expect(
         other.tips.map(({ uuid, current }) => ({ uuid, current })).toSorted((a) => (a.current ? -1 : 1)),
       ).toEqual([
@@ -183,7 +183,7 @@ describe.each(FORMS)('with %s', (form) => {
       expect(back).toMatchObject({ code: 0, out: expect.stringContaining(`now at ${whole.tip}`) })
       const resumed = await stage.look(SESSION)
       expect(resumed.chain.slice(0, whole.chain.length)).toEqual(whole.chain)
-      expect(resumed.chain[whole.chain.length]?.message?.content).toBe('what is in three.txt?')
+      expect(resumed.chain.slice(whole.chain.length).map(promptIn)[0]).toBe('what is in three.txt?')
     })
   })
 

@@ -117,3 +117,12 @@ export async function openStage(form: Form, project: Record<string, TreeFile> = 
     },
   }
 }
+
+/** The text of a prompt; `undefined` for any other entry. */
+export function promptIn({ type, message }: RecordDraft): string | undefined {
+  const content: unknown =
+    type === 'user' && typeof message === 'object' && message !== null
+      ? Reflect.get(message, 'content')
+      : undefined
+  return typeof content === 'string' ? content : undefined
+}

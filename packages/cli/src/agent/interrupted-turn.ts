@@ -12,7 +12,11 @@ export function interruptedTurn(chain: readonly Entry[]): string | null {
   const open = openCalls(chain)
   if (open.length > 0) {
     const names = open.map(({ name }) => name).join(', ')
-    return `The last turn was interrupted while it ran ${names}; whether that had an effect is not known.`
+    // A command that ended with the process was compared with nothing.
+    const uncovered = open.some(({ name }) => name === 'Bash')
+      ? ', and /rewind does not take back what the command changed'
+      : ''
+    return `The last turn was interrupted while it ran ${names}; whether that had an effect is not known${uncovered}.`
   }
   if (last['interrupted'] === true)
     return 'The last answer was interrupted in the middle; what had come of it is kept.'
