@@ -328,6 +328,8 @@ test('the events stand in the order of the API, each with its name', async () =>
     'message_delta',
     'message_stop',
   ])
+  const { message }: Anthropic.RawMessageStartEvent = JSON.parse(events[0]?.split('\ndata: ')[1] ?? '')
+  expect(message).toMatchObject({ content: [], stop_reason: null, usage: { output_tokens: 1 } })
   expect(text).toContain('"id":"toolu_id1"')
   expect(text).toContain('"id":"msg_id2"')
 })
