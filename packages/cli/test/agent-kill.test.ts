@@ -94,15 +94,14 @@ describe.each(FORMS)('with %s', (form) => {
   })
 
   test('killed in a command: what it had changed is not covered, and the bytes from before are kept', async () => {
-    const [script, pid, gate] = ['block.sh', 'pid', 'gate'].map((name) => stage.tree.path(name))
-    expect(spawnSync('mkfifo', [String(pid), String(gate)]).status).toBe(0)
-    await writeFile(
-      String(script),
-      `rm c.txt; echo half > half.txt; echo $$ > '${pid}'; exec cat '${gate}'\n`,
-    )
+    const script = stage.tree.path('block.sh')
+    const pid = stage.tree.path('pid')
+    const gate = stage.tree.path('gate')
+    expect(spawnSync('mkfifo', [pid, gate]).status).toBe(0)
+    await writeFile(script, `rm c.txt; echo half > half.txt; echo $$ > '${pid}'; exec cat '${gate}'\n`)
     const loci = stage.start(NEW)
     loci.type(`run bash ${script}`)
-    const shell = Number(await readFile(String(pid), 'utf8'))
+    const shell = Number(await readFile(pid, 'utf8'))
     await loci.kill()
     process.kill(shell, 'SIGKILL')
     expect(Object.keys(await stage.project())).toEqual(['project/half.txt'])
@@ -146,7 +145,7 @@ describe.each(FORMS)('with %s', (form) => {
     const rewindLine =
       /A rewind of the files was interrupted after (\d) of 4 files: \/resolve finish .*\/resolve undo/
 
-    test.each([
+    const moments: [where: string, at: Record<string, string | number>, done: number][] = [
       // The intent is written down, nothing else has happened.
       [
         'before the first file',
@@ -161,43 +160,52 @@ describe.each(FORMS)('with %s', (form) => {
         2,
       ],
       ['before the end is noted', { path: 'edits.jsonl$', text: '"type":"rewind-file"', times: 4 }, 4],
-    ])('%s', async (_where, at, done) => {
-      const before = await stage.project()
-      const turns =
-        'create 1.txt with "1", then create 2.txt with "2", then create c.txt with "new", then run touch 3.txt'
-      expect(await stage.loci(NEW, { input: `${turns}\n` })).toMatchObject({ code: 0 })
-      const after = await stage.project()
-      expect(Object.keys(after)).toHaveLength(4)
-      const [{ uuid: id } = { uuid: '' }] = (await stage.look(SESSION)).chain.filter(
-        (entry) => promptIn(entry) !== undefined,
-      )
-      const file = stage.tree.path(`home/file-history/${SESSION}/edits.jsonl`)
+    ]
+    // The rewind itself does not depend on who answers.
+    test.each(form === 'the stand-in' ? moments.slice(0, 2) : moments.slice(2))(
+      '%s',
+      async (_where, at, done) => {
+        const before = await stage.project()
+        const turns =
+          'create 1.txt with "1", then create 2.txt with "2", then create c.txt with "new", then run touch 3.txt'
+        expect(await stage.loci(NEW, { input: `${turns}\n` })).toMatchObject({ code: 0 })
+        const after = await stage.project()
+        expect(Object.keys(after)).toHaveLength(4)
+        const [{ uuid: id } = { uuid: '' }] = (await stage.look(SESSION)).chain.filter(
+          (entry) => promptIn(entry) !== undefined,
+        )
+        const file = stage.tree.path(`home/file-history/${SESSION}/edits.jsonl`)
 
-      // By the command line, then finished.
-      const killed = await stage.loci(['--rewind-files', id], dying({ ...at, file }))
-      expect(killed.code).toBeNull()
-      const finish = await stage.loci(RESUME, { input: 'hello\n/resolve finish\n' })
-      expect(rewindLine.exec(finish.out)?.[1]).toBe(String(done))
-      expect(finish.err).toBe('')
-      expect(await stage.project()).toEqual(before)
-      const back = await stage.loci(RESUME, { input: '/undo\n' })
-      expect(back).toMatchObject({ code: 0, err: '' })
-      expect(back.out).not.toContain('was interrupted')
-      expect(await stage.project()).toEqual(after)
+        // By the command line, then finished.
+        const killed = await stage.loci(['--rewind-files', id], dying({ ...at, file }))
+        expect(killed.code).toBeNull()
+        const finish = await stage.loci(RESUME, { input: 'hello\n/resolve finish\n' })
+        expect(rewindLine.exec(finish.out)?.[1]).toBe(String(done))
+        // Nothing is begun before that is settled.
+        expect(finish).toMatchObject({ code: 1, err: '' })
+        expect(finish.out).toMatch(/^loci: .*loci history resolve finish, or undo \[REWIND_INCOMPLETE\]$/m)
+        expect(finish.out).not.toContain('tokens sent')
+        expect(await stage.project()).toEqual(before)
+        const back = await stage.loci(RESUME, { input: '/undo\n' })
+        expect(back).toMatchObject({ code: 0, err: '' })
+        expect(back.out).not.toContain('was interrupted')
+        expect(back.out).toContain(`The files were rewound to before ${id}, the conversation was not:`)
+        expect(await stage.project()).toEqual(after)
 
-      // By the session, then taken back.
-      const text = String(Reflect.get(at, 'text'))
-      const lines = (await readFile(file, 'utf8')).split(text).length - 1
-      const again = dying({ ...at, file, times: lines + Number(Reflect.get(at, 'times') ?? 1) })
-      const other = await stage.loci(RESUME, { ...again, input: '/rewind 1\n' })
-      expect(other.code).toBeNull()
-      expect(other.out).not.toContain('now ')
-      const taken = await stage.loci(RESUME, { input: '/resolve undo\nhello\n' })
-      expect(taken).toMatchObject({ code: 0, err: '', out: expect.stringMatching(rewindLine) })
-      expect(await stage.project()).toEqual(after)
-      const { chain, tips } = await stage.look(SESSION)
-      expect(tips).toHaveLength(1)
-      expect(chain.filter((entry) => promptIn(entry) !== undefined).map(promptIn)).toEqual([turns, 'hello'])
-    })
+        // By the session, then taken back.
+        const text = String(at['text'])
+        const lines = (await readFile(file, 'utf8')).split(text).length - 1
+        const again = dying({ ...at, file, times: lines + Number(at['times'] ?? 1) })
+        const other = await stage.loci(RESUME, { ...again, input: '/rewind 1\n' })
+        expect(other.code).toBeNull()
+        expect(other.out).not.toContain('now ')
+        const taken = await stage.loci(RESUME, { input: '/resolve undo\nhello\n' })
+        expect(taken).toMatchObject({ code: 0, err: '', out: expect.stringMatching(rewindLine) })
+        expect(await stage.project()).toEqual(after)
+        const { chain, tips } = await stage.look(SESSION)
+        expect(tips).toHaveLength(1)
+        expect(chain.filter((entry) => promptIn(entry) !== undefined).map(promptIn)).toEqual([turns, 'hello'])
+      },
+    )
   })
 })
