@@ -1,11 +1,11 @@
 import { link, mkdir, readFile, readdir, stat, truncate, writeFile } from 'node:fs/promises'
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync, truncateSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { setFaultHook } from '@loci/disk/testing'
 import type { FaultHook } from '@loci/disk/testing'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { countIn } from '../src/agent/tools/edit.ts'
 import { cutLines } from '../src/agent/tools/read.ts'
@@ -201,7 +201,7 @@ describe('what is refused, in one line, with nothing changed', () => {
     setFaultHook((operation, path) => {
       if (operation === 'read' && path.endsWith('log')) {
         setFaultHook(undefined)
-        execFileSync('truncate', ['-s', '11M', path])
+        truncateSync(path, 11 << 20)
       }
       return undefined
     })
@@ -212,21 +212,21 @@ describe('what is refused, in one line, with nothing changed', () => {
 })
 
 describe('what is read', () => {
-  const text = 'one\ntwo\nthree\n'
+  const three = 'one\ntwo\nthree\n'
   test.for([
-    ['whole', text, {}, text],
+    ['whole', three, {}, three],
     ['whole, without a last line feed', 'one\ntwo', {}, 'one\ntwo'],
     ['CRLF as it is', 'one\r\ntwo\r\n', {}, 'one\r\ntwo\r\n'],
-    ['from a line on', text, { offset: 2 }, 'two\nthree\n[cut: lines 2 to 3 of 3]'],
-    ['some lines', text, { limit: 1 }, 'one\n[cut: lines 1 to 1 of 3; offset 2 goes on]'],
+    ['from a line on', three, { offset: 2 }, 'two\nthree\n[cut: lines 2 to 3 of 3]'],
+    ['some lines', three, { limit: 1 }, 'one\n[cut: lines 1 to 1 of 3; offset 2 goes on]'],
     [
       'some lines of the middle',
-      text,
+      three,
       { offset: 2, limit: 1 },
       'two\n[cut: lines 2 to 2 of 3; offset 3 goes on]',
     ],
-    ['as many lines as there are', text, { limit: 3 }, text],
-    ['beyond the end', text, { offset: 9 }, '[cut: the file has 3 lines, none from 9 on]'],
+    ['as many lines as there are', three, { limit: 3 }, three],
+    ['beyond the end', three, { offset: 9 }, '[cut: the file has 3 lines, none from 9 on]'],
     ['nothing', '', {}, '(the file is empty)'],
     ['nothing, from a line on', '', { offset: 2 }, '(the file is empty)'],
     ['one line feed', '\n', {}, '\n'],

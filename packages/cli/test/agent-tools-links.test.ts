@@ -1,3 +1,4 @@
+import { renameSync, rmSync, symlinkSync } from 'node:fs'
 import { lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -159,7 +160,6 @@ describe('between permission and deed', () => {
   test('a file that is swapped while it is opened is not the one that is read', async () => {
     const room = await toolRoom({ 'outside/a.txt': 'secret', 'project/dir/a.txt': 'old' })
     const call = await room.prepare('Read', { file_path: 'dir/a.txt' })
-    const { renameSync, symlinkSync, rmSync } = await import('node:fs')
     const dir = room.tree.path('project/dir')
     setFaultHook((operation) => {
       if (operation === 'open') {

@@ -1,10 +1,9 @@
-import { createMessagesApi } from '@loci/cli/testing'
-import type { AnswerBlock, SeenRequest } from '@loci/cli/testing'
+import { readFileSync } from 'node:fs'
 import { tree } from '@loci/disk/testing'
 import type { Tree, TreeFile } from '@loci/disk/testing'
 import { openFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import type { AgentMemory } from '../src/agent/agent-memory.ts'
 import { answerCall } from '../src/agent/answer-calls.ts'
 import type { PermissionRules } from '../src/agent/permissions.ts'
@@ -21,9 +20,9 @@ export interface ToolRoom {
   context: ToolContext
   call: ToolCall
   /** What a call is answered with when everything is permitted. */
-  use(name: string, input: unknown): Promise<ToolResult>
+  use: (name: string, input: unknown) => Promise<ToolResult>
   /** A call that was planned, to be run later. */
-  prepare(name: string, input: unknown): Promise<PreparedCall>
+  prepare: (name: string, input: unknown) => Promise<PreparedCall>
 }
 
 /** Id of the snapshot that the room begins with. */
@@ -110,23 +109,18 @@ export function killGroup(pid: number): void {
   }
 }
 
-/** Calls that a scripted model makes one after another, then `done`; and what the stand-in saw. */
-export function scripted(calls: readonly { name: string; input: unknown }[]): {
-  options: Parameters<typeof createMessagesApi>[0]
-  requests: SeenRequest[]
-} {
-  const requests: SeenRequest[] = []
-  let next = 0
-  return {
-    requests,
-    options: {
-      onRequest: (seen) => void requests.push(seen),
-      answer: () => {
-        const call = calls[next]
-        next += 1
-        const block: AnswerBlock = call ? { type: 'tool_use', ...call } : { type: 'text', text: 'done' }
-        return { content: [block] }
-      },
-    },
+/** Waits until a process is gone, or is a zombie that nobody has looked at. */
+export function gone(pid: number): Promise<void> {
+  return vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 10_000 })
+}
+
+/** Whether a process does anything yet. */
+export function isRunning(pid: number): boolean {
+  try {
+    // The state comes after the name, which is in brackets and may hold anything.
+    const [, state] = /\) (\S)[^)]*$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    return state !== 'Z' && state !== 'X'
+  } catch {
+    return false
   }
 }
