@@ -77,7 +77,7 @@ describe('marks for the cache', () => {
 describe('in an agent', () => {
   let world: TurnWorld
   beforeEach(async () => {
-    world = await turnWorld({ 'a.txt': `${'a line of text\n'.repeat(20)}` })
+    world = await turnWorld({ 'a.txt': 'a line of text\n'.repeat(20) })
   })
   afterEach(async () => {
     expect(world.requests.filter(({ status }) => status !== 200)).toEqual([])

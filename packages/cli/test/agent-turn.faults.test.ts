@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import type { AnswerBlock } from '@loci/cli/testing'
 import { isLociError } from '@loci/disk'
@@ -6,7 +7,7 @@ import type { FaultKind } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Agent } from '../src/agent/open-agent.ts'
 import { reportError } from '../src/report-error.ts'
-import { prompt, resume, say, turnWorld } from './agent-turn-world.ts'
+import { prompt, resume, turnWorld } from './agent-turn-world.ts'
 import type { TurnWorld } from './agent-turn-world.ts'
 
 /** The whole turn with every errno takes minutes; without it a turn without a command and a memory, on a full disk. */
@@ -89,7 +90,7 @@ test('R8: whatever file operation of a turn fails, it is said in a line, what wa
       }
       const told = acknowledged()
       world.script.length = 0
-      const isThere = session !== undefined && (await stat(session.path).catch(() => undefined)) !== undefined
+      const isThere = session !== undefined && existsSync(session.path)
       if (!isThere) {
         openFailure += 1
         expect(told).toEqual([])

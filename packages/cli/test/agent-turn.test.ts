@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { openSession } from '@loci/session-jsonl'
-import type { MessagesRequest } from '@loci/cli/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { renderAttachment } from '../src/agent/attachments.ts'
 import { blocksIn, call, fault, linesOf, prompt, resume, say, turnWorld } from './agent-turn-world.ts'
@@ -93,8 +92,7 @@ describe('order of writes', () => {
     await prompt(agent, 'second')
     expect(seen).toBe(6)
     accepted()
-    const { content } = (world.requests.at(-1)?.body as MessagesRequest).messages.at(-1) ?? {}
-    expect(JSON.stringify(content)).toContain('two')
+    expect(blocksIn(world.requests.at(-1)).at(-1)).toMatchObject({ type: 'tool_result', content: 'two\n' })
     expect(await readFile(path, 'utf8')).toContain('"content-replacement"')
   })
 
