@@ -286,7 +286,7 @@ describe('loci -p', () => {
       isError: true,
       numTurns: 0,
       result: expect.stringMatching(
-        /^The model cannot be reached: connect ECONNREFUSED .*; tried 1 times, try again later$/,
+        /^The model cannot be reached: connect ECONNREFUSED .*; tried 1 time, try again later$/,
       ),
     })
     expect(run.err).toMatch(/^loci: The model cannot be reached.* \[MODEL_UNAVAILABLE\]\n$/)

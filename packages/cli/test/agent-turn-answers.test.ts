@@ -170,6 +170,14 @@ describe('R20: calls that cannot be done are told to the model, and nothing is t
     ['an input that is a list', 'Write', ['a.txt', 'x'], /^The input of Write is not valid/],
     ['an input that is null', 'Write', null, /^The input of Write is not valid/],
     ['an input that is a text', 'Write', 'a.txt', /^The input of Write is not valid/],
+    [
+      'a name that the API would refuse',
+      'functions.Read files!',
+      {},
+      /^There is no tool "functions_Read_files_"/,
+    ],
+    ['a name without end', 'x'.repeat(500), {}, /^There is no tool "x{128}"/],
+    ['no name', '', {}, /^There is no tool "_"/],
   ])('%s', async (_, name, input, told) => {
     const before = await world.work.snapshot()
     world.script.push(

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setFaultHook } from '@loci/disk/testing'
 import { openSession } from '@loci/session-jsonl'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { renderAttachment } from '../src/agent/attachments.ts'
@@ -118,4 +119,25 @@ describe('order of writes', () => {
     const again = await world.open(resume(agent.session, world.root))
     expect(again.session.tip).toBe(last?.['leafUuid'])
   })
+})
+
+test('of several things that go wrong with the disk the first is told', async () => {
+  const agent = await world.open()
+  let faults = 0
+  world.script.push(() => {
+    setFaultHook((operation) => {
+      if (operation !== 'write') return undefined
+      faults += 1
+      return Object.assign(new Error('injected'), { code: faults === 1 ? 'EIO' : 'ENOSPC' })
+    })
+    return say('never written')
+  })
+  try {
+    await expect(prompt(agent, 'go')).rejects.toMatchObject({ code: 'DISK_IO' })
+  } finally {
+    setFaultHook(undefined)
+  }
+  expect(faults).toBeGreaterThan(1)
+  expect((await prompt(agent, 'again')).text).toBe('ok')
+  accepted()
 })

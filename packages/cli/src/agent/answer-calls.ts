@@ -8,7 +8,7 @@ import { failed } from './tools/tool.ts'
 import type { PreparedCall, Tool, ToolCall, ToolContext, ToolResult } from './tools/tool.ts'
 
 /** What a person says to a call. */
-export type Approval = 'once' | 'always' | 'no'
+type Approval = 'once' | 'always' | 'no'
 
 /** Asks the person; where nobody is there, it is absent. */
 export type Approve = (request: { toolName: string; summary: string }) => Promise<Approval>

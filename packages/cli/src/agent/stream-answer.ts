@@ -67,7 +67,7 @@ export async function streamAnswer(options: {
       const failure = failureOf(error)
       if (!failure.isPassing) throw new LociError('MODEL_REJECTED', failure.message, { cause: error })
       if (attempt > maxRetries) {
-        const message = `${failure.message}; tried ${attempt} times, try again later`
+        const message = `${failure.message}; tried ${attempt} ${attempt === 1 ? 'time' : 'times'}, try again later`
         throw new LociError('MODEL_UNAVAILABLE', message, { cause: error })
       }
       const waitMs = failure.waitMs ?? Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1))

@@ -7,12 +7,12 @@ import type { Entry, Session } from '@loci/session-jsonl'
 import type { AgentEvent } from './agent-event.ts'
 import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
-import { renameRepeated } from './repeated-ids.ts'
 import { planAttachments, renderAttachment } from './attachments.ts'
 import type { Surroundings } from './attachments.ts'
 import { MAX_RESULT_UNITS, putAside, startOf } from './large-result.ts'
 import { answerDraft, resultDraft } from './line-drafts.ts'
 import { modelRequest } from './model-request.ts'
+import { makeSendable } from './sendable-answer.ts'
 import { streamAnswer } from './stream-answer.ts'
 import type { Wait } from './stream-answer.ts'
 import { stopOf } from './stop-reason.ts'
@@ -158,7 +158,7 @@ class Turn {
       throw this.#signal.reason
     }
     this.result.numTurns += 1
-    await renameRepeated(message, session)
+    await makeSendable(message, session)
     const entries = await this.#writeAnswer(message)
     await this.#count(message)
     emit({ type: 'written', entries })

@@ -4,10 +4,11 @@ import type { Entry, RecordDraft, Session } from '@loci/session-jsonl'
 import { toolCallsOf } from '../message-content.ts'
 
 /**
- * Gives a new id to a message, and to its calls, whose own is not new in the session or is none that the API would take
- * back. What was written under an id before would be taken for theirs: lines of one message, a replaced result.
+ * Changes in an answer what cannot be sent back as it is. A message or a call whose id is not new in the session gets
+ * a new one: what was written under it before, lines of one message or a replaced result, would be taken for theirs.
+ * So does a call with an id that the API would refuse, and a name is cut down to what it takes.
  */
-export async function renameRepeated(message: Anthropic.Message, session: Session): Promise<void> {
+export async function makeSendable(message: Anthropic.Message, session: Session): Promise<void> {
   const chain = await session.chain()
   if (message.id === '' || chain.some((entry) => messageIdOf(entry) === message.id))
     message.id = `msg_${newId()}`
@@ -19,6 +20,7 @@ export async function renameRepeated(message: Anthropic.Message, session: Sessio
   for (const call of calls) {
     if (taken.has(call.id) || !/^[\w-]{1,200}$/.test(call.id)) call.id = `toolu_${newId()}`
     taken.add(call.id)
+    call.name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || '_'
   }
 }
 
