@@ -216,8 +216,7 @@ describe('calls and thoughts', () => {
     const agent = await world.open()
     await prompt(agent, 'go')
     expect(await world.work.read('project/order')).toBe('xyz')
-    const blocks = blocksIn(world.requests[1]).slice(-9)
-    expect(blocks.slice(-4)).toMatchObject([
+    expect(blocksIn(world.requests[1]).slice(-4)).toMatchObject([
       { role: 'user', tool_use_id: 'toolu_x', content: 'x' },
       { role: 'user', tool_use_id: 'toolu_y', content: 'xy' },
       { role: 'user', tool_use_id: 'toolu_z', content: 'xyz' },
@@ -225,6 +224,11 @@ describe('calls and thoughts', () => {
     ])
     // Each result names the line of its call, by which other clients put it back into the tree.
     const lines = await linesOf(agent.session.path)
+    const blocks = lines.filter(({ type }) => type === 'assistant').slice(0, 5)
+    expect(blocks.map(({ apiBlockIndex }) => apiBlockIndex)).toEqual([0, 1, 2, 3, 4])
+    expect(
+      new Set(blocks.map(({ message }) => JSON.stringify({ ...Object(message), content: [] }))).size,
+    ).toBe(1)
     for (const name of [...names, 'bad']) {
       const caller = lines.find((line) =>
         JSON.stringify(line['message'] ?? '').includes(`"id":"toolu_${name}"`),

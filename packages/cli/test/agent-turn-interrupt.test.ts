@@ -88,6 +88,21 @@ describe('interrupted in mid-stream', () => {
     expect(texts.size).toBeGreaterThan(4)
   }, 60_000)
 
+  test('after the end of a message: it is whole, and its calls are not begun', async () => {
+    const { lines, path } = await interruptAfter(99)
+    expect(lines.map(({ message }) => message)).toMatchObject([
+      { content: [{ type: 'thinking' }], stop_reason: 'tool_use' },
+      { content: [{ type: 'text' }] },
+      { content: [{ type: 'tool_use', input: { file_path: 'a.txt', content: 'never' } }] },
+    ])
+    expect(await world.work.read('project/a.txt')).toBe('one\n')
+    const again = await world.open(resume({ path, id: basename(path, '.jsonl') }, world.root))
+    await prompt(again, 'next')
+    expect(blocksIn(world.requests.at(-1)).filter(({ type }) => type === 'tool_result')).toMatchObject([
+      { is_error: true, content: 'Interrupted by the user before it ran.' },
+    ])
+  })
+
   test('what it took is counted, as far as the server had said', async () => {
     const { path } = await interruptAfter(12)
     const [record, ...others] = (await linesOf(path)).filter(({ type }) => type === 'cost-state')

@@ -141,3 +141,24 @@ test('of several things that go wrong with the disk the first is told', async ()
   expect((await prompt(agent, 'again')).text).toBe('ok')
   accepted()
 })
+
+test('a tool whose disk fails is told to the model, which goes on', async () => {
+  const agent = await world.open()
+  world.script.push(call('Write', { file_path: 'a.txt', content: 'two' }), say('I see'))
+  setFaultHook((operation, path) =>
+    operation === 'open' && path.startsWith(`${world.root}/`)
+      ? Object.assign(new Error('injected'), { code: 'ENOSPC' })
+      : undefined,
+  )
+  try {
+    expect(await prompt(agent, 'go')).toMatchObject({ text: 'I see' })
+  } finally {
+    setFaultHook(undefined)
+  }
+  expect(blocksIn(world.requests[1]).at(-1)).toMatchObject({
+    is_error: true,
+    content: expect.stringMatching(/^Write failed: Cannot open .*free some space and try again \(ENOSPC\)$/),
+  })
+  expect(await world.work.read('project/a.txt')).toBe('one\n')
+  accepted()
+})
