@@ -24,6 +24,13 @@ describe('what a command prints', () => {
     ['what it printed', 'echo hello', 'hello', false],
     ['nothing', 'true', '(no output)', false],
     ['both outputs in their order', 'echo 1; echo 2 >&2; echo 3; echo 4 >&2', '1\n2\n3\n4', false],
+    // Two streams have no order; that it came out right would be luck.
+    [
+      'both outputs as one stream',
+      'test $(readlink /proc/$$/fd/1) = $(readlink /proc/$$/fd/2) && echo one',
+      'one',
+      false,
+    ],
     ['its exit code', 'echo x; exit 3', 'x\n[exit code 3]', true],
     ['a signal', 'kill -TERM $$', '(no output)\n[exit code none: ended by SIGTERM]', true],
     [

@@ -7,7 +7,7 @@ import type { MessagesApiServer, MessagesRequest } from '@loci/cli/testing'
 import { tree } from '@loci/disk/testing'
 import type { Tree, TreeFile } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { gone } from './agent-tools-room.ts'
+import { gone, isRunning } from './agent-tools-room.ts'
 import { loci } from './run.ts'
 import type { Run } from './run.ts'
 
@@ -154,6 +154,7 @@ test("nothing is remembered in another program's config home without --write", a
 test('the built program: a timeout and an interruption end all that a command started, and it sees no key', async () => {
   script.push(
     { name: 'Bash', input: { command: 'env' } },
+    { name: 'Bash', input: { command: 'sleep 100 & echo $! >left' } },
     { name: 'Bash', input: { command: 'sleep 100 & echo $! >timed; wait', timeout_ms: 1500 } },
     { name: 'Bash', input: { command: 'sleep 100 & echo $! >stopped; kill -INT $PPID; wait' } },
   )
@@ -177,6 +178,10 @@ test('the built program: a timeout and an interruption end all that a command st
   expect(said).toContain('LOCI_CONFIG_DIR')
   expect(said).not.toContain('the-key')
   expect(said).toContain('[ended after 1500 ms]')
+  // It did not keep the program from ending, nor end with it.
+  const left = Number(await readFile(work.path('project/left'), 'utf8'))
+  expect(isRunning(left)).toBe(true)
+  process.kill(left, 'SIGKILL')
   for (const name of ['timed', 'stopped']) {
     const pid = Number(await readFile(work.path(`project/${name}`), 'utf8'))
     expect(pid).toBeGreaterThan(1)

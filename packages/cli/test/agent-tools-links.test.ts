@@ -1,4 +1,5 @@
-import { renameSync, rmSync, symlinkSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -210,6 +211,43 @@ describe('between permission and deed', () => {
     const input = { file_path: 'a.txt', old_string: 'old', new_string: 'new' }
     expect((await room.use('Edit', input)).text).toMatch(/^Edit failed: a.txt was changed in the meantime/)
     expect(await readFile(room.tree.path('project/a.txt'), 'utf8')).toBe('old, by hand')
+  })
+
+  test('a file that somebody makes at the very moment in which it is written stays', async () => {
+    const room = await toolRoom()
+    const path = room.tree.path('project/a.txt')
+    setFaultHook((operation, opened) => {
+      if (operation === 'open' && opened.startsWith(room.tree.path('project/')))
+        writeFileSync(path, 'by hand')
+      return undefined
+    })
+    const { text } = await room.use('Write', { file_path: 'a.txt', content: 'new' })
+    expect(text).toBe('Write failed: a.txt was made in the meantime; read it first. Nothing was done')
+    expect(await room.tree.read('project/a.txt')).toBe('by hand')
+  })
+
+  test.for(CALLS)('a FIFO in the place of a file keeps nobody waiting: %s', async ([name, input]) => {
+    const room = await toolRoom({ 'project/a.txt': 'old' })
+    const path = room.tree.path('project/a.txt')
+    const call = await room.prepare(name, { file_path: 'a.txt', ...input })
+    await rm(path)
+    execFileSync('mkfifo', [path])
+    await expect(call.run()).rejects.toMatchObject({ code: 'PATH_CHANGED' })
+    expect((await lstat(path)).isFIFO()).toBe(true)
+  })
+
+  test('a log that grows while it is read is read', async () => {
+    const room = await toolRoom({ 'project/log': 'one\n' })
+    const call = await room.prepare('Read', { file_path: 'log' })
+    setFaultHook((operation) => {
+      if (operation !== 'fstat') return undefined
+      setFaultHook((next) => {
+        if (next === 'realpath') appendFileSync(room.tree.path('project/log'), 'two\n')
+        return undefined
+      })
+      return undefined
+    })
+    expect((await call.run()).text).toBe('one\ntwo\n')
   })
 
   test('a directory in the place of a file is left alone', async () => {
