@@ -88,7 +88,7 @@ describe('in an agent', () => {
     ['30 steps of one call', 30, 1],
     ['5 steps of 30 calls', 5, 30],
   ])(
-    '%s: each request after the first reads at least 95 %% of what it shares with the one before',
+    '%s: each request after the first reads at least 95 percent of what it shares with the one before',
     async (_, steps, calls) => {
       const step = {
         content: Array.from({ length: calls }, () => ({
