@@ -1,10 +1,12 @@
 // Killed in the middle: of a stream, a command, a write, a rewind. What a new process of the built CLI finds then.
-import { spawnSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { mkdir, readFile, watch, writeFile } from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FORMS, openStage, promptIn } from './agent-stage.ts'
 import type { Stage } from './agent-stage.ts'
 import { saidIn } from './agent-stand-in.ts'
+
+// Many processes, one after another, beside other tests.
+vi.setConfig({ testTimeout: 90_000 })
 
 const SESSION = '11111111-1111-4111-8111-111111111111'
 const BYPASS = ['--permission-mode', 'bypassPermissions']
@@ -18,6 +20,12 @@ const inAnswer = 'The last turn was interrupted while the answer of the model wa
 const inTool = 'The last turn was interrupted while it ran'
 const inWrite = `${inTool} Write; whether that had an effect is not known.`
 const inCommand = `${inTool} Bash; whether that had an effect is not known, and /rewind does not take back`
+
+/** Waits until a file of that name is in a folder. */
+async function appearance(folder: string, name: string): Promise<void> {
+  for await (const { filename } of watch(folder, { signal: AbortSignal.timeout(20_000) }))
+    if (filename === name) return
+}
 
 describe.each(FORMS)('with %s', (form) => {
   let stage: Stage
@@ -94,16 +102,19 @@ describe.each(FORMS)('with %s', (form) => {
   })
 
   test('killed in a command: what it had changed is not covered, and the bytes from before are kept', async () => {
+    const pid = stage.tree.path('pid/of-shell')
+    await mkdir(stage.tree.path('pid'))
     const script = stage.tree.path('block.sh')
-    const pid = stage.tree.path('pid')
-    const gate = stage.tree.path('gate')
-    expect(spawnSync('mkfifo', [pid, gate]).status).toBe(0)
-    await writeFile(script, `rm c.txt; echo half > half.txt; echo $$ > '${pid}'; exec cat '${gate}'\n`)
+    await writeFile(
+      script,
+      `rm c.txt; echo half > half.txt; echo $$ > '${pid}.tmp'; mv '${pid}.tmp' '${pid}'; exec sleep 600\n`,
+    )
+    const begun = appearance(stage.tree.path('pid'), 'of-shell')
     const loci = stage.start(NEW)
     loci.type(`run bash ${script}`)
-    const shell = Number(await readFile(pid, 'utf8'))
+    await begun
     await loci.kill()
-    process.kill(shell, 'SIGKILL')
+    process.kill(Number(await readFile(pid, 'utf8')), 'SIGKILL')
     expect(Object.keys(await stage.project())).toEqual(['project/half.txt'])
     await goOn(inCommand)
     const copies = Object.entries(await stage.homeTree()).filter(([name]) =>

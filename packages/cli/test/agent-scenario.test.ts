@@ -1,9 +1,12 @@
 // The scenario of the agent, against the built CLI in processes of their own.
 import { writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FORMS, openStage, promptIn } from './agent-stage.ts'
 import type { Stage } from './agent-stage.ts'
 import { SCRIPTED, bodyOf, saidIn } from './agent-stand-in.ts'
+
+// Many processes, one after another, beside other tests.
+vi.setConfig({ testTimeout: 90_000 })
 
 const SESSION = '11111111-1111-4111-8111-111111111111'
 const BYPASS = ['--permission-mode', 'bypassPermissions']

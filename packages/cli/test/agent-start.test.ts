@@ -1,10 +1,13 @@
 // How a conversation of the built CLI begins or goes on: new, resumed, copied, in somebody else's config home.
 import { cp, readdir, rm } from 'node:fs/promises'
 import { openSession } from '@loci/session-jsonl'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FORMS, openStage, promptIn } from './agent-stage.ts'
 import type { Stage } from './agent-stage.ts'
 import { saidIn } from './agent-stand-in.ts'
+
+// Many processes, one after another, beside other tests.
+vi.setConfig({ testTimeout: 90_000 })
 
 const SESSION = '11111111-1111-4111-8111-111111111111'
 const FORK = '22222222-2222-4222-8222-222222222222'
