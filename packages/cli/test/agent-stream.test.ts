@@ -172,6 +172,41 @@ describe('R20: what may be gone at the next try is tried again, and said', () =>
     }
   })
 
+  test.each<[string, string, string]>([
+    ['a page of a proxy', 'text/html', '<html>\n<p>Please log in</p>\n</html>'],
+    ['nothing', 'text/event-stream', ''],
+    ['events that are no JSON', 'text/event-stream', 'event: message_start\ndata: {"type":"mess\n\n'],
+    [
+      'events without a beginning',
+      'text/event-stream',
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+    ],
+    ['an event that is nothing', 'text/event-stream', 'event: message_start\ndata: null\n\n'],
+  ])('an answer that is %s', async (_, type, body) => {
+    let count = 0
+    const api = createMessagesApi({ answer: () => say('the answer') })
+    world.client = new Anthropic({
+      apiKey: 'test',
+      maxRetries: 0,
+      logLevel: 'off',
+      fetch: async (...request) => {
+        count += 1
+        return count > 1 ? api.fetch(...request) : new Response(body, { headers: { 'content-type': type } })
+      },
+    })
+    const agent = await world.open()
+    expect((await prompt(agent, 'go')).text).toBe('the answer')
+    expect(world.events.filter((event) => event.type === 'retry')).toEqual([
+      {
+        type: 'retry',
+        attempt: 1,
+        waitMs: 500,
+        reason: expect.stringMatching(/^The answer of the model broke off: .+$/),
+      },
+    ])
+    await expectOneAnswer(agent.session.path)
+  })
+
   test('the wait doubles, and what was tried is counted', async () => {
     world.env['LOCI_MAX_RETRIES'] = '9'
     world.script.push(...Array.from({ length: 9 }, () => fault(529, 'overloaded_error')), say('the answer'))
