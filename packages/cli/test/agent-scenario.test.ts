@@ -180,7 +180,7 @@ describe.each(FORMS)('with %s', (form) => {
       if (stage.standIn)
         expect(saidIn(stage.standIn.requests.at(-1)).join('\n')).not.toMatch(/two\.txt|three\.txt/)
 
-      const back = await stage.loci(['--resume', SESSION], {
+      const back = await stage.loci(['--resume'], {
         input: `/rewind ${whole.tip} conversation\nwhat is in three.txt?\n`,
       })
       expect(back).toMatchObject({ code: 0, out: expect.stringContaining(`now at ${whole.tip}`) })

@@ -151,17 +151,14 @@ describe.each(FORMS)('with %s', (form) => {
         return count === 1
       }
       const content = async (): Promise<string> => stage.tree.read('project/a.txt')
-      const rewind = async (): Promise<void> => {
-        expect(await stage.loci(['--rewind-files', id])).toMatchObject({ code: 0, err: '' })
-        expect(await content()).toBe('old\n')
-      }
       expect(await open()).toBe(false)
-      await rewind()
-      // Both ways out, as they are said: the files come back,
+      expect(await stage.loci(['--rewind-files', id])).toMatchObject({ code: 0, err: '' })
+      expect(await content()).toBe('old\n')
+      // Both ways out, as they are said: the files come back (and go again),
       expect(await open('/undo\n')).toBe(true)
       expect(await content()).toBe('new\n')
-      expect(await open()).toBe(false)
-      await rewind()
+      expect(await open('/undo\n')).toBe(false)
+      expect(await content()).toBe('old\n')
       // or the conversation goes back too.
       expect(await open(`/rewind ${id} conversation\n`)).toBe(true)
       expect(await open(`/rewind ${tip} conversation\n`)).toBe(false)
