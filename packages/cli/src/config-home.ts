@@ -17,6 +17,8 @@ export interface ConfigHome {
 }
 
 const MARK = 'loci.json'
+/** The name under which `loci.json` is written before it appears. */
+const SCRATCH = /^\.loci\.json\.[^.]+\.tmp$/
 
 /**
  * Looks at the config home `dir` and makes nothing.
@@ -24,7 +26,9 @@ const MARK = 'loci.json'
  */
 export async function openConfigHome(options: { dir: string; write: boolean }): Promise<ConfigHome> {
   const { dir, write } = options
-  const entries = (await orAbsent(files.readdir(dir))) ?? []
+  const all = (await orAbsent(files.readdir(dir))) ?? []
+  // What a claim that was cut off left behind makes no home somebody else's.
+  const entries = all.filter(({ name }) => !SCRATCH.test(name))
   const kind = entries.some((entry) => entry.name === MARK)
     ? 'ours'
     : entries.length === 0

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { runCli } from '@loci/cli'
@@ -50,6 +50,13 @@ describe('a session of lines', () => {
     await type([])
     await type(['/help', '/memory', '/resume', '/exit'])
     expect(Object.keys(await work.snapshot())).toEqual(['project/a.txt'])
+  })
+
+  test('a start that was killed while it made its home does not lock it', async () => {
+    await mkdir(place().home)
+    await writeFile(work.path('home/.loci.json.0a1b2c3d.tmp'), '{"form')
+    expect(await run('-p', 'hello')).toMatchObject({ code: 0 })
+    expect(await sessions()).toHaveLength(1)
   })
 
   test('a line that fails is said, does not end it, and counts at the end', async () => {

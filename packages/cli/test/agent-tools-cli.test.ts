@@ -189,8 +189,7 @@ test('the built program: a timeout and an interruption end all that a command st
   }
 })
 
-// The agent hands the rules paths with links in them. When it no longer does, take `.fails` away.
-test.fails('a config home that is reached through a link is protected, and readable, like any other', async () => {
+test('a config home that is reached through a link is protected, and readable, like any other', async () => {
   await stage({ 'project/long.txt': 'x'.repeat(40_000), 'real/': '' })
   await symlink('real', work.path('home'))
   await prompt([

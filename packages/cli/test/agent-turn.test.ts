@@ -162,3 +162,28 @@ test('a tool whose disk fails is told to the model, which goes on', async () => 
   expect(await world.work.read('project/a.txt')).toBe('one\n')
   accepted()
 })
+
+test('thoughts that the server does not take back are left out, and the conversation goes on', async () => {
+  const bound = fault(400, 'invalid_request_error')
+  const message = 'messages.1.content.0: `thinking` blocks in the latest assistant message cannot be modified'
+  world.script.push(
+    {
+      content: [
+        { type: 'thinking', thinking: '', signature: 'of another model' },
+        { type: 'tool_use', name: 'Read', input: { file_path: 'a.txt' } },
+      ],
+    },
+    { ...bound, message },
+    say('Done.'),
+    { ...bound, message: 'it is about something else' },
+  )
+  const agent = await world.open()
+  const { signal } = new AbortController()
+  expect(await agent.prompt('go', signal)).toMatchObject({ text: 'Done.', numTurns: 2 })
+  const sent = world.requests.map(({ body }) => JSON.stringify(body))
+  expect(sent.map((body) => body.includes('of another model'))).toEqual([false, true, false])
+  expect(world.events).toContainEqual(expect.objectContaining({ type: 'retry', waitMs: 0 }))
+  expect(world.waits).toEqual([])
+  expect((await agent.prompt('next', signal)).error?.code).toBe('MODEL_REJECTED')
+  expect(world.requests).toHaveLength(4)
+})

@@ -14,6 +14,7 @@ import type { ModelClient } from './model-client.ts'
 import { openMemory } from './open-memory.ts'
 import type { Wait } from './stream-answer.ts'
 import { systemPrompt } from './system-prompt.ts'
+import { followLinks } from './tools/file-target.ts'
 import { toolsFor } from './tools/tools.ts'
 import { runTurn } from './turn.ts'
 import type { TurnResult } from './turn.ts'
@@ -61,7 +62,10 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
   try {
     const { home, env, root, bare, model } = options
     const memory = await openMemory({ home, cwd: root, env, bare, sessionId: session.id })
-    const history = await openHistory(session, options)
+    const system = systemPrompt({ root, memory: (await memory.prompt())?.system ?? null })
+    // Real paths, as tools name what they touch: a link to the config home hides nothing.
+    const configDir = await followLinks(home.dir)
+    const asideDir = await followLinks(toolResultsDir(options.projectDir, session.id))
     const state = createStore(
       getDefaultAppState({
         sessionId: session.id,
@@ -71,7 +75,9 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         totalUsage: totalOf((await session.records('cost-state')).at(-1)),
       }),
     )
-    const system = systemPrompt({ root, memory: (await memory.prompt())?.system ?? null })
+    // Last: what fails after it would leave its lease behind.
+    const history = await openHistory(session, options)
+    const calls = callRoom({ history, memory, state, configDir, asideDir, options })
     return {
       session,
       history,
@@ -87,7 +93,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
             system,
             client: model.client,
             model: model.model,
-            calls: callRoom(session, history, memory, state, options),
+            calls,
             hasMemory: memory.enabled,
             surroundings: async () => ({
               date: localDate(options.now()),
@@ -127,23 +133,25 @@ async function openHistory(session: Session, { home, env, root }: AgentOptions):
   })
 }
 
-function callRoom(
-  session: Session,
-  history: FileHistory | null,
-  memory: AgentMemory,
-  state: Store<AppState>,
-  options: AgentOptions,
-): CallRoom {
-  const { root, env, home, projectDir, approve, emit, killGroup } = options
+function callRoom(room: {
+  history: FileHistory | null
+  memory: AgentMemory
+  state: Store<AppState>
+  configDir: string
+  asideDir: string
+  options: AgentOptions
+}): CallRoom {
+  const { history, memory, state, configDir, asideDir, options } = room
+  const { root, env, approve, emit, killGroup } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
     context: { root, history, memory, env, killGroup },
     rules: () => ({
       mode: state.getState().permissionMode,
       root,
-      readable: [...memory.dirs, toolResultsDir(projectDir, session.id)],
+      readable: [...memory.dirs, asideDir],
       memoryDirs: memory.dirs,
-      configDir: home.dir,
+      configDir,
       approvedTools: state.getState().approvedTools,
     }),
     approve,

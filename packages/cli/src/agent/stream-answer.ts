@@ -1,4 +1,4 @@
-import { APIConnectionError, APIError } from '@anthropic-ai/sdk'
+import { APIConnectionError, APIError, BadRequestError } from '@anthropic-ai/sdk'
 import type Anthropic from '@anthropic-ai/sdk'
 import { LociError, errorMessage } from '@loci/disk'
 
@@ -26,7 +26,8 @@ export interface Answer {
 /**
  * One answer of the model, streamed. What was streamed of an answer that broke off is void, and said so by `onRetry`.
  * Retried, with a wait that doubles from 0.5 s to 30 s or that the server asks for (up to 60 s): 408, 409, 429, 5xx, an
- * overloaded server in mid-stream, a connection that fails or is cut, a call whose input is no whole JSON.
+ * overloaded server in mid-stream, a connection that fails or is cut, a call whose input is no whole JSON. Thoughts that
+ * the server does not take back (they are bound to a model) are left out at once, so that no session is stuck with them.
  *
  * @throws {LociError} MODEL_UNAVAILABLE when retries are used up; MODEL_REJECTED when the server refuses the request
  * @throws the SDK's abort error after `signal`, when nothing of the answer had come
@@ -40,7 +41,8 @@ export async function streamAnswer(options: {
   onRetry: (retry: Retry) => void
   wait: Wait
 }): Promise<Answer> {
-  const { client, request, signal, maxRetries, onText, onRetry, wait } = options
+  const { client, signal, maxRetries, onText, onRetry, wait } = options
+  let { request } = options
   for (let attempt = 1; ; attempt += 1) {
     let part: Answer | undefined
     try {
@@ -65,6 +67,11 @@ export async function streamAnswer(options: {
         return { ...part, isWhole: false }
       }
       const failure = failureOf(error)
+      if (error instanceof BadRequestError && /thinking/.test(failure.message) && holdsThoughts(request)) {
+        request = withoutThoughts(request)
+        onRetry({ attempt, waitMs: 0, reason: `${failure.message}; its earlier thoughts are left out` })
+        continue
+      }
       if (!failure.isPassing) throw new LociError('MODEL_REJECTED', failure.message, { cause: error })
       if (attempt > maxRetries) {
         const message = `${failure.message}; tried ${attempt} ${attempt === 1 ? 'time' : 'times'}, try again later`
@@ -75,6 +82,25 @@ export async function streamAnswer(options: {
       await wait(waitMs, signal)
     }
   }
+}
+
+function holdsThoughts({ messages }: Anthropic.MessageCreateParamsStreaming): boolean {
+  return messages.some(({ content }) => typeof content !== 'string' && content.some(isThought))
+}
+
+function withoutThoughts(
+  request: Anthropic.MessageCreateParamsStreaming,
+): Anthropic.MessageCreateParamsStreaming {
+  const messages = request.messages.map((message) =>
+    message.role !== 'assistant' || typeof message.content === 'string'
+      ? message
+      : { ...message, content: message.content.filter((block) => !isThought(block)) },
+  )
+  return { ...request, messages }
+}
+
+function isThought({ type }: Anthropic.ContentBlockParam): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
 }
 
 /** Stop reasons with which the last call of a message may be cut in the middle. */
