@@ -33,8 +33,8 @@ describe.each(FORMS)('with %s', (form) => {
     stage = await openStage(form, { 'c.txt': { text: 'c\n', mode: 0o600 } })
   })
   afterEach(async () => {
-    expect(stage.refused()).toEqual([])
     await stage.close()
+    expect(stage.refused()).toEqual([])
   })
 
   const dying = (at: Record<string, unknown>): { preload: string; env: { DIE_AT: string } } => ({

@@ -29,8 +29,8 @@ describe.each(FORMS)('with %s', (form) => {
     })
   })
   afterEach(async () => {
-    expect(stage.refused()).toEqual([])
     await stage.close()
+    expect(stage.refused()).toEqual([])
   })
 
   async function print(prompt: string, ...argv: string[]): Promise<PrintResult> {

@@ -26,8 +26,8 @@ describe.each(FORMS)('with %s', (form) => {
     stage = await openStage(form, { 'a.txt': 'old\n' })
   })
   afterEach(async () => {
-    expect(stage.refused()).toEqual([])
     await stage.close()
+    expect(stage.refused()).toEqual([])
   })
 
   async function print(prompt: string, ...argv: string[]): Promise<PrintResult> {
