@@ -21,8 +21,6 @@ export interface Running {
   kill(): Promise<Run>
   /** Ends its standard input, with a last text, and waits for its end. */
   end(input?: string): Promise<Run>
-  /** Waits for its end. */
-  ended(): Promise<Run>
 }
 
 /** Starts the built CLI in a process of its own, with no environment but what is given. */
@@ -72,6 +70,5 @@ export function startLoci(options: {
       child.stdin.end(input)
       return over
     },
-    ended: () => over,
   }
 }

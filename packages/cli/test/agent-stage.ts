@@ -13,7 +13,7 @@ import type { StandIn } from './agent-stand-in.ts'
 export const FORMS = ['the offline model', 'the stand-in'] as const
 export type Form = (typeof FORMS)[number]
 
-export interface RunOptions {
+interface RunOptions {
   /** Standard input; default: none. */
   input?: string
   env?: Record<string, string>
@@ -46,7 +46,7 @@ export interface Stage {
 }
 
 /** A session as who opens it finds it. */
-export interface Look {
+interface Look {
   chain: Entry[]
   tip: string | null
   tips: Tip[]
