@@ -65,14 +65,15 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
     world.print(`${packageVersion()}\n`)
     return 0
   }
-  if (options.help === true || words[0] === 'help') {
+  const { print: isPrint, 'rewind-files': rewindId } = options
+  const isTurn = isPrint === true || rewindId !== undefined
+  if (options.help === true || (words[0] === 'help' && !isTurn)) {
     const about = words[0] === 'help' ? words.slice(1) : words
     if (about.length > 0 && !isGroup(about[0])) throw unknownCommand(about)
     world.print(helpText(about))
     return 0
   }
-  const { print: isPrint, 'rewind-files': rewindId } = options
-  if (isPrint === true || rewindId !== undefined || isPrompt(words)) return converse(world, invocation)
+  if (isTurn || isPrompt(words)) return converse(world, invocation)
   const name = commandName(words)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) throw unknownCommand(words)

@@ -61,9 +61,8 @@ describe.each(FORMS)('with %s', (form) => {
     ])
   })
 
-  test.runIf(form === 'the stand-in')(
-    '--resume at the end of input, looking and refused starts write nothing',
-    async () => {
+  if (form === 'the stand-in')
+    test('--resume at the end of input, looking and refused starts write nothing', async () => {
       await print('create b.txt with "b"', '--session-id', SESSION)
       const before = await stage.tree.snapshot()
       const looked = await stage.loci(['--resume', SESSION])
@@ -84,8 +83,7 @@ describe.each(FORMS)('with %s', (form) => {
         })
       expect(await stage.tree.snapshot()).toEqual(before)
       expect(stage.standIn?.requests).toHaveLength(2)
-    },
-  )
+    })
 
   describe('a session of a config home that Loci did not make is copied into our own', () => {
     async function resumeForeign(sessionId: string): Promise<string> {
@@ -137,9 +135,8 @@ describe.each(FORMS)('with %s', (form) => {
   })
 
   // Who answers does not matter here.
-  test.runIf(form === 'the offline model')(
-    'a file rewind newer than the tip is said until the conversation follows, or it is undone',
-    async () => {
+  if (form === 'the offline model')
+    test('a file rewind newer than the tip is said until the conversation follows, or it is undone', async () => {
       const { messageId: id } = await print('create a.txt with "new"', '--session-id', SESSION)
       const { tip } = await stage.look(SESSION)
       const said = `The files were rewound to before ${id}, the conversation was not: /rewind ${id} conversation takes it back too, /undo brings the files back (loci history undo).`
@@ -167,6 +164,5 @@ describe.each(FORMS)('with %s', (form) => {
       // A turn has seen the files as they are.
       expect(await open()).toBe(false)
       expect((await stage.look(SESSION)).tips).toHaveLength(1)
-    },
-  )
+    })
 })

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, stat, symlink } from 'node:fs/promises'
+import { readFile, rm, stat, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { listenMessagesApi } from '@loci/cli/testing'
 import type { MessagesApiServer, MessagesRequest } from '@loci/cli/testing'
@@ -101,6 +102,25 @@ test('what a command deletes comes back, with its mode', async () => {
   await loci({ home: work.path('home'), cwd: work.path('project') }, '--rewind-files', messageId)
   expect(await work.read('project/c.txt')).toBe('c')
   expect((await stat(work.path('project/c.txt'))).mode & 0o777).toBe(0o640)
+})
+
+test('a copied conversation reads what was put aside where it came from, also when that is gone', async () => {
+  await stage({ 'project/long.txt': 'x'.repeat(40_000), 'x/tool-results/other.txt': 'no' })
+  const first = await prompt([{ name: 'Read', input: { file_path: 'long.txt' } }], '--output-format', 'json')
+  const aside = /All of it is in (\S+);/.exec(told().at(-1) ?? '')?.[1] ?? ''
+  const { sessionId } = JSON.parse(first.out) as { sessionId: string }
+  const fork = '22222222-2222-4222-8222-222222222222'
+  await prompt([], '--resume', sessionId, '--fork-session', '--session-id', fork)
+  await rm(dirname(dirname(aside)), { recursive: true })
+  await prompt([{ name: 'Read', input: { file_path: aside, offset: 2 } }], '--resume', fork)
+  expect(told().at(-1)).toBe('"[cut: the file has 1 lines, none from 2 on]"')
+  // Only what bears the name of such a result is one.
+  await prompt(
+    [{ name: 'Read', input: { file_path: join(work.root, 'x/tool-results/other.txt') } }],
+    '--resume',
+    fork,
+  )
+  expect(told().at(-1)).toContain('was not allowed')
 })
 
 test('what was put aside of this session, and memory, is read without asking', async () => {

@@ -57,6 +57,7 @@ export async function toolRoom(
     root,
     history,
     memory: NO_MEMORY,
+    asideDir: `${home}/tool-results`,
     env: { PATH: process.env['PATH'] },
     killGroup,
     ...context,

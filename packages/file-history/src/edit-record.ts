@@ -56,8 +56,8 @@ export type EditRecord =
       timestamp: string
     }
   | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
-  /** A command runs, and `base/` holds the files as they were before it. */
-  | { type: 'command'; id: string; messageId: string; timestamp: string }
+  /** A command runs, and `base/` holds the files as they were before it. Older ones lack `snapshot`. */
+  | { type: 'command'; id: string; messageId: string; snapshot?: Anchor; timestamp: string }
   /** What it changed is recorded, or nobody can tell any more. */
   | { type: 'command-end'; id: string; timestamp: string }
   | Operation
@@ -137,7 +137,9 @@ function parseCommand(value: Fields): EditRecord | undefined {
   const timestamp = timeOf(value)
   if (typeof id !== 'string') return undefined
   if (type === 'command-end') return { type, id, timestamp }
-  return typeof messageId === 'string' ? { type: 'command', id, messageId, timestamp } : undefined
+  if (typeof messageId !== 'string') return undefined
+  const snapshot = parseAnchor(value['snapshot'])
+  return { type: 'command', id, messageId, ...(snapshot === undefined ? {} : { snapshot }), timestamp }
 }
 
 function parseOperation(value: Fields): Operation | undefined {

@@ -41,7 +41,7 @@ export class EditLog {
   readonly #unseenIn = new Set<string>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
-  readonly #openCommands = new Map<string, string>()
+  readonly #openCommands = new Map<string, Extract<EditRecord, { type: 'command' }>>()
   #operationsSeen = 0
   #commandsSeen = 0
   #sequence = 0
@@ -124,7 +124,7 @@ export class EditLog {
         return
       case 'command':
         this.#commandsSeen = Math.max(this.#commandsSeen, Number(/^c(\d{1,15})$/.exec(record.id)?.[1] ?? 0))
-        this.#openCommands.set(record.id, record.messageId)
+        this.#openCommands.set(record.id, record)
         return
       case 'command-end':
         this.#openCommands.delete(record.id)
@@ -194,8 +194,8 @@ export class EditLog {
     return this.#unseen
   }
 
-  /** Message ids of commands by id that began and did not end: they run, or were cut off. */
-  get openCommands(): ReadonlyMap<string, string> {
+  /** Commands by id that began and did not end: they run, or were cut off. */
+  get openCommands(): ReadonlyMap<string, Extract<EditRecord, { type: 'command' }>> {
     return this.#openCommands
   }
 

@@ -8,7 +8,9 @@ import { describeChange, MAX_TEXT_BYTES } from './describe-change.ts'
 import type { FileChange, Side } from './describe-change.ts'
 import { contentAt, findPlace, findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
+import type { Anchor } from './edit-record.ts'
 import { inParallel } from './in-parallel.ts'
+import { identityOf } from './snapshot.ts'
 import { isInside, ownFolder, pathOfKey, resolveTrackedPath } from './track-path.ts'
 
 /** A file and why it is named. */
@@ -141,6 +143,7 @@ export async function makePlan(
     .filter((path) => !wanted || isWanted(path, wanted))
   const reason = 'its record is lost: no snapshot that can be read holds it'
   plan.skipped.push(...lost.map((path) => ({ path, reason })))
+  plan.skipped.push(...cutOffCommands(view, index))
   for (const path of wanted ?? []) {
     const isNamed = [...facts.map((fact) => fact.path), ...lost].some((named) => isInside(path, named))
     if (!isNamed) plan.skipped.push({ path, reason: 'it is not tracked' })
@@ -162,6 +165,25 @@ export async function makePlan(
   plan.conflicts.sort(byPath)
   plan.skipped.sort(byPath)
   return detailed
+}
+
+/** The commands since the snapshot of which nobody recorded what they changed; a later snapshot holds what they did. */
+function cutOffCommands({ root, state, log }: HistoryView, index: number): NamedFile[] {
+  const isSince = (anchor: Anchor | undefined): boolean => {
+    if (anchor === undefined) return true
+    if (anchor === null) return false
+    return state.snapshots.findLastIndex((one) => identityOf(one) === identityOf(anchor)) >= index
+  }
+  return [...log.openCommands.values()].flatMap(({ messageId, snapshot }) =>
+    isSince(snapshot)
+      ? [
+          {
+            path: root,
+            reason: `a command of ${messageId} was cut off, or runs still: what it changed is not recorded; base/ of the history keeps the files as they were before it`,
+          },
+        ]
+      : [],
+  )
 }
 
 /** Order of everything that lists files. */

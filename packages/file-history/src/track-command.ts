@@ -66,7 +66,7 @@ export class CommandTracker {
       const { log, clock } = this.#options
       const timestamp = clock().toISOString()
       try {
-        await log.append([{ type: 'command', id: base.id, messageId, timestamp }])
+        await log.append([{ type: 'command', id: base.id, messageId, snapshot: base.since, timestamp }])
       } catch (error) {
         await this.end(base)
         throw error

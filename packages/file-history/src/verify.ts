@@ -36,7 +36,7 @@ export async function verifyFileHistory(options: {
     const message = `Snapshot ${messageId} holds ${trackingPath} as it was before, since it could not be read: ${reason}`
     damage.push({ kind: 'unseen-file', path, message })
   }
-  for (const messageId of log.openCommands.values()) {
+  for (const { messageId } of log.openCommands.values()) {
     const message = `A command of ${messageId} began and did not end: it runs still, or was cut off, and what it changed is not recorded; base/ keeps the files as they were before it, until gc`
     damage.push({ kind: 'command-incomplete', path: join(dir, 'base'), message })
   }

@@ -240,6 +240,12 @@ test('a command that was cut off is reported, and its copies stay until gc', asy
   const report = [{ kind: 'command-incomplete', message: expect.stringMatching(/^A command of c1 /) }]
   expect(await verifyFileHistory(work)).toMatchObject(report)
   history = await work.open()
+  // A rewind past it names it; a snapshot made since holds what it did.
+  expect((await history.planRewind('m1')).skipped).toEqual([
+    { path: work.root, reason: expect.stringMatching(/^a command of c1 was cut off/) },
+  ])
+  await history.makeSnapshot('m2')
+  expect((await history.planRewind('m2')).skipped).toEqual([])
   await history.trackCommand('c2', sh('printf a3 > a.txt'))
   await history.trackCommand('c3', sh('printf a4 > a.txt'))
   expect(await fs.readFile(work.inDir(`base/${before}`), 'utf8')).toBe('a1')

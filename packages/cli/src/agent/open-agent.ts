@@ -145,7 +145,7 @@ function callRoom(room: {
   const { root, env, approve, emit, killGroup } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
-    context: { root, history, memory, env, killGroup },
+    context: { root, history, memory, asideDir, env, killGroup },
     rules: () => ({
       mode: state.getState().permissionMode,
       root,

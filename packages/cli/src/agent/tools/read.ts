@@ -1,3 +1,5 @@
+import { join, parse } from 'node:path'
+import { files, orAbsent } from '@loci/disk'
 import { z } from 'zod'
 import { fileTarget } from './file-target.ts'
 import { checkRegular, readText } from './file-text.ts'
@@ -14,8 +16,8 @@ export const readTool: Tool = defineTool({
     offset: z.int().min(1).optional().describe('First line to read, from 1'),
     limit: z.int().min(1).optional().describe('How many lines to read'),
   }),
-  async plan({ file_path, offset = 1, limit = MAX_LINES }, { root }) {
-    const target = await fileTarget(root, file_path)
+  async plan({ file_path, offset = 1, limit = MAX_LINES }, { root, asideDir }) {
+    const target = await fileTarget(root, (await ownCopy(file_path, asideDir)) ?? file_path)
     checkRegular(target)
     return {
       access: { kind: 'read', path: target.path },
@@ -28,6 +30,17 @@ export const readTool: Tool = defineTool({
     }
   },
 })
+
+/**
+ * A conversation that was copied names results that were put aside by the path that they had where it came from; with it
+ * came copies, which stay when that is gone. Their names are unique.
+ */
+async function ownCopy(path: string, asideDir: string): Promise<string | undefined> {
+  const { base, dir } = parse(path)
+  if (parse(dir).base !== parse(asideDir).base) return undefined
+  const copy = join(asideDir, base)
+  return (await orAbsent(files.lstat(copy)))?.isFile() === true ? copy : undefined
+}
 
 /** Lines `offset` to `offset + limit - 1`; the text itself if that is all of it. Pure. */
 export function cutLines(text: string, offset: number, limit: number): string {

@@ -18,6 +18,8 @@ export interface ToolContext {
   /** `null`: file history is switched off. */
   history: FileHistory | null
   memory: AgentMemory
+  /** Where this session puts large results aside, a real path. */
+  asideDir: string
   env: Readonly<Record<string, string | undefined>>
   /** Ends a process and those it started. */
   killGroup: (pid: number) => void
