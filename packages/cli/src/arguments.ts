@@ -50,22 +50,6 @@ const GLOBAL_OPTIONS: readonly OptionName[] = [
   'cwd',
 ]
 
-/** Options of a conversation: `loci [prompt]`, with `-p` or without. */
-export const CONVERSATION_OPTIONS: readonly OptionName[] = [
-  'print',
-  'continue',
-  'resume',
-  'fork-session',
-  'session-id',
-  'rewind-files',
-  'dry-run',
-  'on-conflict',
-  'model',
-  'offline',
-  'permission-mode',
-  'output-format',
-]
-
 /** What was typed: words in order, options by name. */
 export interface Invocation {
   words: readonly string[]

@@ -10,12 +10,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1)
 })
 
-const isConversation = process.argv.includes('-p') || process.argv.includes('--print')
-// The first Ctrl-C ends what goes on in good order; a second one does not wait for that.
-const interrupted = new AbortController()
+// The first Ctrl-C ends in good order what listens for it; a second one does not wait for that.
+let interruption: AbortController | undefined
 process.on('SIGINT', () => {
-  if (interrupted.signal.aborted || !isConversation) process.exit(130)
-  interrupted.abort()
+  if (interruption === undefined || interruption.signal.aborted) process.exit(130)
+  interruption.abort()
 })
 
 process.exitCode = await runCli({
@@ -36,7 +35,10 @@ process.exitCode = await runCli({
       isInteractive: process.stdin.isTTY && process.stdout.isTTY,
     }),
   isPiped: !process.stdin.isTTY,
-  signal: interrupted.signal,
+  listenForInterrupt() {
+    interruption = new AbortController()
+    return interruption.signal
+  },
   killGroup(pid) {
     try {
       process.kill(-pid, 'SIGKILL')

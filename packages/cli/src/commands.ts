@@ -134,6 +134,24 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: [],
     load: async () => (await import('./commands/memory.ts')).saveCommand,
   },
+  'memory remove': {
+    summary: 'move a memory to the trash, and its line with it',
+    options: SCOPE,
+    parameters: ['FILE'],
+    load: async () => (await import('./commands/memory.ts')).removeCommand,
+  },
+  'memory trash': {
+    summary: 'what was removed, and can be restored',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory.ts')).trashCommand,
+  },
+  'memory restore': {
+    summary: 'put a removed memory back',
+    options: SCOPE,
+    parameters: ['ID'],
+    load: async () => (await import('./commands/memory.ts')).restoreCommand,
+  },
   tour: {
     summary: 'see all of it at work, in a temporary directory',
     options: [],

@@ -11,7 +11,7 @@ import type { FileHistory } from '@loci/file-history'
 import { explainAutoMemory, memoryDirs, memoryRoot, openMemdir } from '@loci/memdir'
 import type { Memdir } from '@loci/memdir'
 import { forkSession, openSession, unlockSession } from '@loci/session-jsonl'
-import type { Session } from '@loci/session-jsonl'
+import type { RecordDraft, Session } from '@loci/session-jsonl'
 import type { ConfigHome } from './config-home.ts'
 import type { SessionPlace } from './find-session.ts'
 import { readSettings } from './settings.ts'
@@ -32,6 +32,25 @@ export async function withSession<T>(
   }
 }
 
+/**
+ * The file history of a session: its snapshots are lines of the transcript, which `record` writes.
+ *
+ * @throws {LociError} HISTORY_LOCKED, DISK_FULL, DISK_IO
+ */
+export function openSessionHistory(
+  home: ConfigHome,
+  place: Pick<SessionPlace, 'sessionId' | 'path' | 'cwd'>,
+  how: { mode: 'read' | 'write'; record: (draft: RecordDraft) => Promise<void> },
+): Promise<FileHistory> {
+  return openFileHistory({
+    dir: home.historyDir(place.sessionId),
+    root: place.cwd,
+    mode: how.mode,
+    ledger: transcriptLedger({ path: place.path, record: how.record }),
+    state: createStore(emptyFileHistoryState()),
+  })
+}
+
 /** Runs `work` on the file history of a session and closes it, whatever happens. */
 export async function withHistory<T>(
   home: ConfigHome,
@@ -39,15 +58,9 @@ export async function withHistory<T>(
   mode: 'read' | 'write',
   work: (history: FileHistory) => Promise<T>,
 ): Promise<T> {
-  const history = await openFileHistory({
-    dir: home.historyDir(place.sessionId),
-    root: place.cwd,
+  const history = await openSessionHistory(home, place, {
     mode,
-    ledger: transcriptLedger({
-      path: place.path,
-      record: (draft) => withSession(place, 'write', (session) => session.record(draft)),
-    }),
-    state: createStore(emptyFileHistoryState()),
+    record: (draft) => withSession(place, 'write', (session) => session.record(draft)),
   })
   try {
     return await work(history)

@@ -104,7 +104,8 @@ export async function findSessionOrNewest(
   )
 }
 
-function placeOf(session: Pick<SessionInfo, 'sessionId' | 'path'>, cwd: string): SessionPlace {
+/** Where a listed session is. */
+export function placeOf(session: Pick<SessionInfo, 'sessionId' | 'path'>, cwd: string): SessionPlace {
   const { sessionId, path } = session
   return { sessionId, path, projectDir: dirname(path), cwd }
 }

@@ -5,7 +5,7 @@ import { oneLine } from './printable.ts'
 /** What an error looks like from outside: one line, and the exit code. */
 export interface ErrorReport {
   line: string
-  exitCode: 1 | 2 | 3 | 70
+  exitCode: 1 | 2 | 3 | 70 | 130
 }
 
 /** Whether an error says that something was found which somebody has to decide about. */
@@ -27,16 +27,26 @@ const HINTS: Readonly<Record<string, string>> = {
   SNAPSHOT_NOT_FOUND: 'loci history list shows the ids',
 }
 
-/** The line and the exit code for whatever a command threw. */
-export function reportError(error: unknown): ErrorReport {
-  if (error instanceof UsageError)
-    return { line: `loci: ${oneLine(error.message)}; see loci --help`, exitCode: 2 }
+/** The same within a session, where slash commands are nearer. */
+const SESSION_HINTS: Readonly<Record<string, string>> = {
+  ...HINTS,
+  ENTRY_NOT_FOUND: '/rewind lists the prompts',
+  REWIND_CONFLICT: '/rewind ID files skip, or overwrite, decides',
+  REWIND_INCOMPLETE: '/resolve finish, or undo',
+}
+
+/** The line and the exit code for whatever a command threw, on the command line or `inSession`. */
+export function reportError(error: unknown, where: 'inSession' | 'onCommandLine'): ErrorReport {
+  if (error instanceof UsageError) {
+    const advice = where === 'inSession' ? '' : '; see loci --help'
+    return { line: `loci: ${oneLine(error.message)}${advice}`, exitCode: 2 }
+  }
   if (isLociError(error)) {
-    const hint = HINTS[error.code]
+    const hint = (where === 'inSession' ? SESSION_HINTS : HINTS)[error.code]
     const advice = hint === undefined ? '' : `; ${hint}`
     return {
       line: `loci: ${oneLine(error.message)}${advice} [${error.code}]`,
-      exitCode: isFinding(error) ? 3 : 1,
+      exitCode: error.code === 'TURN_INTERRUPTED' ? 130 : isFinding(error) ? 3 : 1,
     }
   }
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error)

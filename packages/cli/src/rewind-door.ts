@@ -48,11 +48,7 @@ export async function filesTarget(session: Session, id: string): Promise<string 
 }
 
 function unknownEntry(sessionId: string, id: string): LociError {
-  return new LociError(
-    'ENTRY_NOT_FOUND',
-    `Session ${sessionId} has no entry ${JSON.stringify(id)}; loci sessions show lists them`,
-    {
-      details: { sessionId, id },
-    },
-  )
+  return new LociError('ENTRY_NOT_FOUND', `Session ${sessionId} has no entry ${JSON.stringify(id)}`, {
+    details: { sessionId, id },
+  })
 }

@@ -1,16 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { createRequire } from 'node:module'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { LineInput } from './agent/line-input.ts'
-import type { ConversationContext } from './agent/start-agent.ts'
-import {
-  CONVERSATION_OPTIONS,
-  UsageError,
-  checkOptions,
-  checkShape,
-  parseChoice,
-  parseInvocation,
-} from './arguments.ts'
+import type { ConversationWorld } from './agent/run-conversation.ts'
+import { UsageError, checkShape, parseInvocation } from './arguments.ts'
 import type { Invocation } from './arguments.ts'
 import { commands } from './commands.ts'
 import type { CommandContext } from './commands.ts'
@@ -19,30 +10,15 @@ import { helpText } from './help.ts'
 import { printable } from './printable.ts'
 
 /** The outside world of one run. `bin.ts` gives the process's own; a test or the demo gives another. */
-export interface CliWorld {
+export interface CliWorld extends ConversationWorld {
   argv: readonly string[]
-  env: Readonly<Record<string, string | undefined>>
   /** The directory to work in; a program started in one that is gone has none, and throws. */
   cwd: () => string
-  readInput: () => Promise<string>
-  /** Writes to standard output. */
-  print: (text: string) => void
-  /** Writes to standard error. */
-  warn: (text: string) => void
-  /** Lines of standard input, for an interactive session; without it `readInput` gives them. */
-  openLines?: () => LineInput
-  /** Whether something is piped into standard input, as opposed to a person who types. Default: true. */
-  isPiped?: boolean
-  /** Aborted when the user interrupts a run that is not interactive. */
-  signal?: AbortSignal
-  /** Ends a process group; default: nothing is ended. */
-  killGroup?: (pid: number) => void
-  now?: () => Date
 }
 
 /**
  * Runs one command and resolves to its exit code: 0 ok, 1 refused or failed, 2 usage, 3 damage, conflict or
- * pending rewind found, 70 a bug. An error is one line on standard error; `--debug` adds the stack.
+ * pending rewind found, 130 interrupted, 70 a bug. An error is one line on standard error; `--debug` adds the stack.
  */
 export async function runCli(world: CliWorld): Promise<number> {
   let debug = world.argv.includes('--debug')
@@ -52,7 +28,7 @@ export async function runCli(world: CliWorld): Promise<number> {
     return await runInvocation(world, invocation)
   } catch (error) {
     const { reportError } = await import('./report-error.ts')
-    const report = reportError(error)
+    const report = reportError(error, 'onCommandLine')
     world.warn(`${printable(report.line)}\n`)
     if (debug && error instanceof Error) world.warn(`${error.stack}\n`)
     return report.exitCode
@@ -73,7 +49,11 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
     world.print(helpText(about))
     return 0
   }
-  if (isTurn || isPrompt(words)) return converse(world, invocation)
+  if (isTurn || isPrompt(words)) {
+    const { runConversation } = await import('./agent/run-conversation.ts')
+    const context = { ...(await makeContext(world, invocation, [])), version: packageVersion() }
+    return runConversation(world, invocation, context)
+  }
   const name = commandName(words)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command === undefined) throw unknownCommand(words)
@@ -87,62 +67,6 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
 /** No words, or one that begins no command. */
 function isPrompt(words: readonly string[]): boolean {
   return words.length === 0 || (words.length === 1 && !isGroup(words[0]))
-}
-
-/** `loci [prompt]` in its three forms: rewinding files, one turn, a session. */
-async function converse(world: CliWorld, invocation: Invocation): Promise<number> {
-  const { words, options } = invocation
-  if (words.length > 1) throw new UsageError('a prompt is one word; put it in quotes')
-  checkOptions('a conversation', CONVERSATION_OPTIONS, invocation)
-  const context = await makeContext(world, invocation, [])
-  if (options['rewind-files'] !== undefined) {
-    if (words.length > 0) throw new UsageError('--rewind-files takes no prompt')
-    const format = parseChoice('output-format', options['output-format'], ['text', 'json'])
-    const { rewindFilesDoor } = await import('./agent/rewind-files.ts')
-    const result = await rewindFilesDoor(context, options['rewind-files'])
-    const isJson = format === 'json' || options.json === true
-    world.print(isJson ? `${JSON.stringify(result.value, null, 2)}\n` : printable(result.text))
-    return result.exitCode ?? 0
-  }
-  if (options['dry-run'] !== undefined || options['on-conflict'] !== undefined)
-    throw new UsageError('--dry-run and --on-conflict belong to --rewind-files')
-  const [prompt = ''] = words
-  const { HOME: userHome, LOCI_CONFIG_DIR: configured } = world.env
-  const conversation: ConversationContext = {
-    ...context,
-    version: packageVersion(),
-    ownDirs: [configured, userHome && join(userHome, '.loci')].flatMap((dir) => (dir ? [dir] : [])),
-    now: world.now ?? ((): Date => new Date()),
-    wait: (ms, signal) => sleep(ms, undefined, { signal }),
-    killGroup: world.killGroup ?? ((): void => undefined),
-  }
-  if (options.print === true) {
-    const { runPrint } = await import('./agent/print-mode.ts')
-    const input = world.isPiped === false ? '' : await world.readInput()
-    const signal = world.signal ?? new AbortController().signal
-    return runPrint(conversation, { prompt, input }, world, signal)
-  }
-  const { runLines } = await import('./agent/line-session.ts')
-  const input = world.openLines?.() ?? linesOf(await world.readInput())
-  try {
-    return await runLines(conversation, prompt === '' ? undefined : prompt, input, world.print)
-  } finally {
-    input.close()
-  }
-}
-
-/** A text as the lines that somebody types. */
-function linesOf(text: string): LineInput {
-  const lines = text.split(/\r?\n/)
-  const next = async (): Promise<string | null> => lines.shift() ?? null
-  return {
-    isInteractive: false,
-    wasInterrupted: false,
-    readLine: next,
-    ask: next,
-    onInterrupt: () => () => undefined,
-    close: () => undefined,
-  }
 }
 
 function commandName(words: readonly string[]): string {

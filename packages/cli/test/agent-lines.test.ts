@@ -60,12 +60,16 @@ describe('a session of lines', () => {
   })
 
   test('a line that fails is said, does not end it, and counts at the end', async () => {
-    const { code, out } = await type(['/nonsense', '/rewind nothing', '/resolve', 'hello'])
-    expect(out).toContain('loci: there is no command "/nonsense"; /help lists them\n')
-    expect(out).toContain('loci: There is no entry "nothing"; /rewind lists the prompts')
-    expect(out).toContain('loci: /resolve takes finish or undo\n')
+    const { code, out, err } = await type(['/nonsense', '/resolve', 'hello', '/rewind nothing'])
+    expect(err.split('\n')).toEqual([
+      'loci: there is no command "/nonsense"; /help lists them',
+      'loci: /resolve takes finish or undo',
+      'loci: There is no entry "nothing"; /rewind lists the prompts [ENTRY_NOT_FOUND]',
+      '',
+    ])
     expect(out).toContain('offline model')
-    expect(code).toBe(1)
+    expect(code).toBe(2)
+    expect((await type(['hello', '/rewind nothing'])).code).toBe(1)
   })
 
   test('/exit leaves what comes after it', async () => {
@@ -126,7 +130,10 @@ describe('/rewind', () => {
     await type(turns, ...edits)
     await writeFile(work.path('project/a.txt'), 'mine\n')
     const stopped = await type(['/rewind 1', '/rewind'], '--continue')
-    expect(stopped).toMatchObject({ code: 1, out: expect.stringContaining('[REWIND_CONFLICT]') })
+    expect(stopped).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/; \/rewind ID files skip, or overwrite, decides \[REWIND_CONFLICT\]\n$/),
+    })
     expect(promptIds(stopped.out)).toHaveLength(2)
     expect(await work.read('project/a.txt')).toBe('mine\n')
     const skipped = await type(['/rewind 1 files skip'], '--continue')
@@ -146,18 +153,32 @@ describe('/rewind', () => {
   })
 
   test('words that it does not know change nothing', async () => {
-    const { out } = await type([...turns, '/rewind 1 file'], ...edits)
-    expect(out).toContain('/rewind takes both, files, conversation, stop, skip, overwrite, not "file"')
+    const { err } = await type([...turns, '/rewind 1 file'], ...edits)
+    expect(err).toContain('/rewind takes both, files, conversation, stop, skip, overwrite, not "file"')
     expect(await work.read('project/a.txt')).toBe('three\n')
   })
 
   test('where file history is off, files are refused and the conversation goes back', async () => {
     const env = { CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING: '1' }
     const input = `${turns[0]}\n/rewind 1\n/rewind 1 conversation\n/rewind\n`
-    const { out } = await loci({ ...place(), env, input }, ...edits)
-    expect(out).toContain('[HISTORY_DISABLED]')
+    const { out, err } = await loci({ ...place(), env, input }, ...edits)
+    expect(err).toContain('[HISTORY_DISABLED]')
     expect(promptIds(out)).toHaveLength(0)
   })
+})
+
+describe('a number of a list', () => {
+  test.each(['/rewind 3', '/rewind 0', '/branch 9', '/resume 2'])(
+    '%s, where there is none, changes nothing',
+    async (line) => {
+      await type(['hello', 'thanks'])
+      const before = await work.snapshot()
+      const { err } = await type([line], '--continue')
+      expect(err).toMatch(/^loci: there is no number \d; \/\w+ lists \d\n$/)
+      const after = Object.entries(await work.snapshot()).filter(([name]) => name.endsWith('.jsonl'))
+      expect(after).toEqual(Object.entries(before).filter(([name]) => name.endsWith('.jsonl')))
+    },
+  )
 })
 
 describe('/branch and /resume', () => {
@@ -177,7 +198,13 @@ describe('/branch and /resume', () => {
   })
 
   test('there is nothing to branch from before the first prompt', async () => {
-    expect((await type(['/branch'])).out).toContain('say something first')
+    expect((await type(['/branch'])).err).toContain('say something first')
+  })
+
+  test('what can only be an id, and is none, is no title', async () => {
+    const { err } = await type(['hello', '/branch 0f0f0f0f-1234'])
+    expect(err).toContain('There is no entry "0f0f0f0f-1234"; /rewind lists the prompts')
+    expect(await sessions()).toHaveLength(1)
   })
 
   test('/resume lists the sessions here, and takes a number, an id or a title', async () => {
@@ -191,7 +218,7 @@ describe('/branch and /resume', () => {
       all.find(({ customTitle }) => customTitle === 'mine')?.sessionId,
       all[1]?.sessionId,
     ])
-    expect((await type(['/resume nobody'])).out).toContain('There is no session "nobody"')
+    expect((await type(['/resume nobody'])).err).toContain('There is no session "nobody"')
   })
 })
 
@@ -226,7 +253,9 @@ describe('a person who is asked', () => {
   test('sees what would be done, and y allows it once', async () => {
     const { asked } = await talk([edit('one', 'two'), edit('two', 'three')], ['y', 'n'])
     expect(asked).toHaveLength(2)
-    expect(asked[0]).toMatch(/^Allow Edit: .*a\.txt.*\? \[y\]es, \[a\]lways in this session, \[n\]o: $/)
+    expect(asked[0]).toMatch(
+      /^Allow Edit: .*a\.txt.*\? \[y\]es, \[a\]lways allow Edit in this session, \[n\]o: $/,
+    )
     expect(await work.read('project/a.txt')).toBe('two\n')
   })
 
@@ -257,16 +286,15 @@ describe('loci -p', () => {
   })
 
   test('appends standard input to the prompt', async () => {
-    const { out } = await loci({ ...place(), input: 'Ann reviews\n' }, '-p', 'remember that')
-    expect(out).not.toBe('')
-    const shown = await loci(
-      { ...place(), input: 'and thanks' },
-      '-p',
-      'hello',
-      '--output-format',
-      'stream-json',
-    )
-    expect(shown.code).toBe(0)
+    await loci({ ...place(), input: 'two\nlines\n' }, '-p', 'hello')
+    await loci({ ...place(), input: 'only input\n' }, '-p')
+    const said = async ({ sessionId }: Listed): Promise<unknown> => {
+      const { entries } = (await run('sessions', 'show', sessionId, '--json')).json() as {
+        entries: { type: string; message?: { content: unknown } }[]
+      }
+      return entries.find(({ type: kind }) => kind === 'user')?.message?.content
+    }
+    expect(await Promise.all((await sessions()).map(said))).toEqual(['only input', 'hello\n\ntwo\nlines'])
   })
 
   test('json is one object with what the turn was', async () => {

@@ -5,7 +5,8 @@ import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { MAX_RESULT_UNITS, putAside, startOf } from '../src/agent/large-result.ts'
+import { cutText } from '../src/cut-text.ts'
+import { MAX_RESULT_UNITS, putAside } from '../src/agent/large-result.ts'
 import { modelRequest } from '../src/agent/model-request.ts'
 import { checkRequest } from '../src/messages-api/check-request.ts'
 import { toolsFor } from '../src/agent/tools/tools.ts'
@@ -207,7 +208,7 @@ describe('what is put aside', () => {
   test('the beginning of a text is never longer than asked, and whole characters', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.nat(40), (text, units) => {
-        const start = startOf(text, units)
+        const start = cutText(text, units)
         expect(text.startsWith(start)).toBe(true)
         expect(start.length).toBeLessThanOrEqual(units)
         expect(start.length).toBeGreaterThanOrEqual(Math.min(text.length, units - 1))

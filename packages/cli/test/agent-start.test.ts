@@ -120,6 +120,23 @@ describe.each(FORMS)('with %s', (form) => {
       expect(await stage.project()).toEqual({ 'project/a.txt': { text: 'old\n', mode: 0o644 } })
     })
 
+    test('and what comes after is in our own, too: memory, a branch, the list', async () => {
+      await print('hello', '--session-id', SESSION)
+      await cp(stage.home, stage.tree.path('foreign'), { recursive: true })
+      await rm(stage.tree.path('foreign/loci.json'))
+      await rm(stage.home, { recursive: true })
+      const argv = ['--config-dir', stage.tree.path('foreign'), '--resume', SESSION]
+      const input = 'remember that Ann reviews\n/memory\n/branch mine\nthanks\n/resume\n'
+      const { code, out, err } = await stage.loci(argv, { input })
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      expect(out).toMatch(new RegExp(`^project: ${stage.home}/.*\n- \\[ann-reviews\\]`, 'm'))
+      const copies = out.matchAll(/^Copied session \S+ into ([0-9a-f-]{36})/gm)
+      const [copy, branch] = [...copies].map(([, id]) => id)
+      expect(out).toContain(`now in ${branch}; /resume ${copy} goes back`)
+      expect(out).toMatch(new RegExp(`^ {2}1 {2}${branch} .*mine$`, 'm'))
+      expect(out).toMatch(new RegExp(`^ {2}2 {2}${copy} `, 'm'))
+    })
+
     test('with all that another client had written', async () => {
       await cp(OBSERVED, stage.tree.path('foreign'), { recursive: true })
       const [folder = ''] = await readdir(stage.tree.path('foreign/projects'))

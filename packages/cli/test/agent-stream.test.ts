@@ -356,3 +356,36 @@ describe('loci -p', () => {
 test('blocksIn refuses a request that was refused', () => {
   expect(() => blocksIn(undefined)).toThrow('not accepted')
 })
+
+test('a proxy that answers with a page is said in one short line', async () => {
+  const page = `<html>\n<body>\n<h1>502 Bad Gateway</h1>\n${'<p>nginx</p>\n'.repeat(200)}</body>\n</html>`
+  let requests = 0
+  world.client = new Anthropic({
+    apiKey: 'test',
+    baseURL: 'http://proxy.invalid',
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: async () => {
+      requests += 1
+      return new Response(page, { status: 502, headers: { 'content-type': 'text/html' } })
+    },
+  })
+  world.env['LOCI_MAX_RETRIES'] = '1'
+  const { error } = await prompt(await world.open(), 'go')
+  expect(error?.code).toBe('MODEL_UNAVAILABLE')
+  expect(error?.message).toMatch(
+    /^The model's server answered 502[^\n]{0,400}; tried 2 times, try again later$/,
+  )
+  expect(requests).toBe(2)
+})
+
+test('a bug in who shows the answer is no answer that broke off', async () => {
+  world.script.push(say('hello'))
+  const agent = await world.open()
+  const { events } = world
+  events.push = (): number => {
+    throw new TypeError('a bug')
+  }
+  await expect(agent.prompt('go', new AbortController().signal)).rejects.toThrow('a bug')
+  expect(world.requests).toHaveLength(1)
+})

@@ -47,7 +47,7 @@ async function interruptAfter(
   const seen = await settle()
   stop.abort()
   const { error, text } = await turn
-  expect(error).toMatchObject({ code: 'INTERRUPTED' })
+  expect(error).toMatchObject({ code: 'TURN_INTERRUPTED' })
   expect(text).toBe(seen)
   const lines = (await linesOf(agent.session.path)).filter(({ type }) => type === 'assistant')
   await agent.close()
@@ -123,7 +123,7 @@ describe('interrupted in mid-stream', () => {
       if (more.some(({ type }) => type === 'retry')) stop.abort()
       return push(...more)
     }
-    expect((await turn).error).toMatchObject({ code: 'INTERRUPTED' })
+    expect((await turn).error).toMatchObject({ code: 'TURN_INTERRUPTED' })
     expect(await readFile(agent.session.path, 'utf8')).not.toContain('void')
     expect((await prompt(agent, 'next')).text).toBe('ok')
     expect(textsIn(world.requests.at(-1))).toEqual(expect.arrayContaining(['go', 'next']))
@@ -131,7 +131,7 @@ describe('interrupted in mid-stream', () => {
 
   test('interrupted before it began: nothing is sent', async () => {
     const agent = await world.open()
-    expect((await agent.prompt('go', AbortSignal.abort())).error).toMatchObject({ code: 'INTERRUPTED' })
+    expect((await agent.prompt('go', AbortSignal.abort())).error).toMatchObject({ code: 'TURN_INTERRUPTED' })
     expect(world.requests).toEqual([])
     expect((await prompt(agent, 'next')).text).toBe('ok')
   })
@@ -152,7 +152,7 @@ describe('interrupted in a tool', () => {
     for await (const { filename } of watch(world.root, { signal: AbortSignal.timeout(20_000) }))
       if (filename === 'b.txt') break
     stop.abort()
-    expect((await turn).error).toMatchObject({ code: 'INTERRUPTED' })
+    expect((await turn).error).toMatchObject({ code: 'TURN_INTERRUPTED' })
     expect(await world.work.read('project/a.txt')).toBe('one\n')
     expect(world.requests).toHaveLength(1)
     await agent.close()
@@ -192,7 +192,7 @@ test('loci -p that is interrupted ends with 130, without an error line, and its 
       if (text.includes('"type":"text"')) stop.abort()
     },
     warn: (text) => void (err += text),
-    signal: stop.signal,
+    listenForInterrupt: () => stop.signal,
   })
   await server.close()
   const printed = out

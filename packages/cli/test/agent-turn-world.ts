@@ -81,7 +81,7 @@ export async function turnWorld(project: Record<string, TreeFile> = {}): Promise
     async open(start = { kind: 'new' }) {
       const home = await openConfigHome({ dir: work.path('home'), write: false })
       const now = (): Date => world.clock
-      const place = { home, ownDirs: [], write: false, cwd: world.root, version: 'test', now }
+      const place = { home, env: {}, write: false, cwd: world.root, version: 'test', now }
       const started = await startSession({ ...place, start })
       const client =
         world.client ??

@@ -73,7 +73,7 @@ test('R8: whatever file operation of a turn fails, it is said in a line, what wa
     },
     async verify(error) {
       if (error !== undefined) {
-        const { line, exitCode } = reportError(error)
+        const { line, exitCode } = reportError(error, 'onCommandLine')
         expect([line, isLociError(error)]).toEqual([
           expect.stringMatching(/^loci: [^\n]+ \[[A-Z_]+\]$/),
           true,

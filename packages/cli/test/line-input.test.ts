@@ -55,6 +55,20 @@ test('Ctrl-C interrupts what listens; where nothing does it ends the input, and 
   lines.close()
 })
 
+test('Ctrl-C at a question takes it back, and leaves what was typed before', async () => {
+  const { input, lines } = open(true)
+  let interruptions = 0
+  lines.onInterrupt(() => (interruptions += 1))
+  const answer = lines.ask('allow? ')
+  input.write('\u0003')
+  expect(await answer).toBeNull()
+  expect({ interruptions, ended: lines.wasInterrupted }).toEqual({ interruptions: 1, ended: false })
+  const next = lines.readLine('> ')
+  input.write('go on\n')
+  expect(await next).toBe('go on')
+  lines.close()
+})
+
 test('a question at the end of input has no answer', async () => {
   const { input, lines } = open(false)
   input.end()

@@ -52,6 +52,25 @@ test('save, index, list, show', async () => {
   expect((await run({}, 'memory', 'show', 'project_indentation.md')).out).toContain('Four spaces.')
 })
 
+test('remove, trash, restore', async () => {
+  await run({}, 'memory', 'save')
+  const file = 'project_indentation.md'
+  const before = (await run({}, 'memory', 'show', file, '--json')).out
+  expect(await run({}, 'memory', 'remove', 'other.md')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('There is no memory "other.md"'),
+  })
+  expect(await run({}, 'memory', 'remove', file)).toMatchObject({ code: 0 })
+  expect((await run({}, 'memory', 'index')).out).toBe('the index is empty\n')
+  const [entry] = (await run({}, 'memory', 'trash', '--json')).json() as { id: string; file: string }[]
+  expect(entry?.file).toBe(file)
+  expect((await run({}, 'memory', 'restore', entry?.id ?? '')).out).toBe(`restored ${file}\n`)
+  expect(JSON.parse((await run({}, 'memory', 'show', file, '--json')).out)).toMatchObject({
+    revision: JSON.parse(before).revision,
+  })
+  expect((await run({}, 'memory', 'trash')).out).toBe('the trash is empty\n')
+})
+
 test('a subfolder of the repository has the same memory, another project another, the user one of all', async () => {
   await run({}, 'memory', 'save')
   await run({}, 'memory', 'save', '--scope', 'user')

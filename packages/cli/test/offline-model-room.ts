@@ -1,4 +1,5 @@
-import type { MessagesRequest, ModelAnswer } from '../src/messages-api/messages-api.ts'
+import type { ModelAnswer } from '../src/messages-api/answer.ts'
+import type { MessagesRequest } from '../src/messages-api/request-shape.ts'
 import { answerOffline } from '../src/offline-model/offline-model.ts'
 
 export const ALL_TOOLS = ['Read', 'Write', 'Edit', 'Bash', 'SaveMemory', 'SearchMemory']
@@ -120,8 +121,7 @@ export function fileTools(files: Map<string, string>): Tools {
       return text === undefined ? `Created ${path}.` : `Replaced ${path}.`
     }
     if (name === 'Read') {
-      if (text === undefined)
-        return { error: `Read failed: ENOENT: no such file or directory, stat '${path}'` }
+      if (text === undefined) return { error: `Read failed: ${path} does not exist` }
       return text === '' ? '(the file is empty)' : text
     }
     if (name === 'Edit') {

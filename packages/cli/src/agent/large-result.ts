@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { files, writeFileAtomic } from '@loci/disk'
+import { cutText } from '../cut-text.ts'
 
 /** Characters (UTF-16 units) of a tool's result that are sent to the model as they are. */
 export const MAX_RESULT_UNITS = 30_000
@@ -42,7 +43,7 @@ async function writeNew(path: string, text: string): Promise<string> {
 }
 
 function previewOf(text: string, path: string, sizeBytes: number): string {
-  const start = startOf(text, PREVIEW_UNITS)
+  const start = cutText(text, PREVIEW_UNITS)
   return [
     '<persisted-output>',
     `The output has ${sizeBytes} bytes, too many to show. All of it is in ${path}; Read shows parts of it.`,
@@ -52,9 +53,4 @@ function previewOf(text: string, path: string, sizeBytes: number): string {
     '…',
     '</persisted-output>',
   ].join('\n')
-}
-
-/** At most so many UTF-16 units of a text, never with half a character at the end. Pure. */
-export function startOf(text: string, units: number): string {
-  return text.length <= units ? text : text.slice(0, units).replace(/[\uD800-\uDBFF]$/, '')
 }

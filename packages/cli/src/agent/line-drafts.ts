@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type { EntryDraft } from '@loci/session-jsonl'
-import { MAX_RESULT_UNITS, startOf } from './large-result.ts'
+import { cutText } from '../cut-text.ts'
+import { MAX_RESULT_UNITS } from './large-result.ts'
 import type { LargeResult } from './large-result.ts'
 import type { ToolResult } from './tools/tool.ts'
 
@@ -42,9 +43,9 @@ export function resultDraft(
 }
 
 function toolUseResult({ text, isError, details }: ToolResult, large: LargeResult | undefined): unknown {
-  if (isError && details === undefined) return `Error: ${startOf(text, MAX_RESULT_UNITS)}`
+  if (isError && details === undefined) return `Error: ${cutText(text, MAX_RESULT_UNITS)}`
   const stdout = details?.['stdout']
-  const kept = typeof stdout === 'string' ? { stdout: startOf(stdout, MAX_RESULT_UNITS) } : {}
+  const kept = typeof stdout === 'string' ? { stdout: cutText(stdout, MAX_RESULT_UNITS) } : {}
   const aside = large ? { persistedOutputPath: large.path, persistedOutputSize: large.sizeBytes } : {}
   return { ...details, ...kept, ...aside }
 }

@@ -15,6 +15,20 @@ export interface LineInput {
   close(): void
 }
 
+/** The lines of a text, as if somebody typed them. */
+export function linesOf(text: string): LineInput {
+  const lines = text.split(/\r?\n/)
+  const next = async (): Promise<string | null> => lines.shift() ?? null
+  return {
+    isInteractive: false,
+    wasInterrupted: false,
+    readLine: next,
+    ask: next,
+    onInterrupt: () => () => undefined,
+    close: () => undefined,
+  }
+}
+
 /** Lines of a stream. On a terminal Ctrl-C interrupts what listens, and ends the input where nothing does. */
 export function openLineInput(streams: {
   input: NodeJS.ReadableStream
@@ -26,6 +40,7 @@ export function openLineInput(streams: {
   const lines: string[] = []
   let waiting: ((line: string | null) => void) | undefined
   let isClosed = false
+  let isAsked = false
   let wasInterrupted = false
   const listeners = new Set<() => void>()
   const answer = (line: string | null): boolean => {
@@ -43,8 +58,9 @@ export function openLineInput(streams: {
   })
   reader.on('SIGINT', () => {
     for (const listener of listeners) listener()
-    if (listeners.size > 0) return
-    wasInterrupted = true
+    // A question of what was interrupted needs no answer any more; a prompt that is being typed stays.
+    if (listeners.size > 0 && !isAsked) return
+    wasInterrupted = listeners.size === 0
     answer(null)
   })
   const wait = (prompt: string): Promise<string | null> => {
@@ -66,7 +82,14 @@ export function openLineInput(streams: {
       const line = lines.shift()
       return line === undefined ? wait(prompt) : Promise.resolve(line)
     },
-    ask: wait,
+    async ask(question) {
+      isAsked = true
+      try {
+        return await wait(question)
+      } finally {
+        isAsked = false
+      }
+    },
     onInterrupt(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

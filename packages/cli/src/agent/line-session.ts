@@ -1,4 +1,7 @@
-import { UsageError } from '../arguments.ts'
+import type { Entry } from '@loci/session-jsonl'
+import { withSession } from '../compose.ts'
+import type { ConfigHome } from '../config-home.ts'
+import type { SessionPlace } from '../find-session.ts'
 import { oneLine, printable } from '../printable.ts'
 import { reportError } from '../report-error.ts'
 import type { AgentEvent } from './agent-event.ts'
@@ -15,28 +18,31 @@ import type { TurnResult } from './turn.ts'
 /** What the commands of an interactive session work on. */
 export interface LineSession {
   readonly context: ConversationContext
-  /** How it begins, or goes on after `/resume` and `/branch`. */
-  readonly start: Start
+  /** The config home that it is in: another than it began in, once a session of somebody else's is gone on with. */
+  readonly home: ConfigHome
   say(line: string): void
+  /** The entries that lead to where the conversation is, read without a lease where it was not gone on with yet. */
+  chain(): Promise<Entry[]>
   /** The agent, opened for writing with its first use: looking takes no lease and makes nothing. */
   agent(): Promise<Agent>
+  /** Where the session of the agent is. */
+  place(): Promise<SessionPlace>
   /** Leaves the session it is in and goes on in another. */
   goTo(start: Start): Promise<void>
 }
 
 /**
  * The interactive session, a line at a time: a prompt is answered, a line that begins with `/` is a command. Resolves
- * to the exit code at the end of input: 0; 1 when no person was there to see that a line failed; 130 after Ctrl-C where
- * nothing was going on.
+ * to the exit code at the end of input: 0; 130 after Ctrl-C where nothing was going on; where no person was there to see
+ * that a line failed, the greatest that one of them would have had by itself.
  */
 export async function runLines(
   context: ConversationContext,
   firstPrompt: string | undefined,
   input: LineInput,
-  print: (text: string) => void,
 ): Promise<number> {
   const start = await chooseStart(context)
-  const session = new Lines(context, start, input, print)
+  const session = new Lines(context, start, input)
   try {
     return await session.run(firstPrompt)
   } finally {
@@ -47,29 +53,31 @@ export async function runLines(
 class Lines implements LineSession {
   readonly context: ConversationContext
   readonly #input: LineInput
-  readonly #print: (text: string) => void
   readonly #model: ReturnType<typeof chooseModel>
+  #home: ConfigHome
   #start: Start
-  #agent: Agent | undefined
+  #opened: { agent: Agent; place: SessionPlace } | undefined
   /** Whether what was printed last ended its line. */
   #atLineStart = true
 
-  constructor(context: ConversationContext, start: Start, input: LineInput, print: (text: string) => void) {
+  constructor(context: ConversationContext, start: Start, input: LineInput) {
     this.context = context
+    this.#home = context.home
     this.#start = start
     this.#input = input
-    this.#print = print
     this.#model = chooseModel(context)
     // Wrong words are said before the first line is read.
     choosePermissionMode(context)
   }
 
-  get start(): Start {
-    return this.#start
+  get home(): ConfigHome {
+    return this.#home
   }
 
   async run(firstPrompt: string | undefined): Promise<number> {
-    this.say(`loci ${this.context.version} in ${this.context.cwd}; /help lists the commands`)
+    const { version, cwd, signal } = this.context
+    const root = this.#start.kind === 'new' ? cwd : this.#start.place.cwd
+    this.say(`loci ${version} in ${root}; /help lists the commands`)
     this.say(this.#modelLine())
     await this.#look()
     let exitCode = 0
@@ -77,7 +85,8 @@ class Lines implements LineSession {
     while (line !== null) {
       const text = line.trim()
       if (text === '/exit' || text === '/quit') break
-      if (text !== '' && !(await this.#handle(text))) exitCode = 1
+      if (text !== '') exitCode = Math.max(exitCode, await this.#handle(text))
+      if (signal.aborted) return 130
       line = await this.#input.readLine('> ')
     }
     if (this.#input.wasInterrupted) return 130
@@ -86,20 +95,21 @@ class Lines implements LineSession {
 
   say(line: string): void {
     this.#endLine()
-    this.#print(`${printable(line)}\n`)
+    this.context.print(`${printable(line)}\n`)
+  }
+
+  async chain(): Promise<Entry[]> {
+    if (this.#opened) return this.#opened.agent.session.chain()
+    if (this.#start.kind === 'new') return []
+    return withSession(this.#start.place, 'read', (session) => session.chain())
   }
 
   async agent(): Promise<Agent> {
-    if (this.#agent) return this.#agent
-    const { agent, notices } = await startAgent(this.context, this.#start, {
-      model: this.#model,
-      permissionMode: choosePermissionMode(this.context),
-      approve: this.#input.isInteractive ? (request) => this.#approve(request) : undefined,
-      emit: (event) => this.#show(event),
-    })
-    this.#agent = agent
-    for (const notice of notices) this.say(notice)
-    return agent
+    return (await this.#open()).agent
+  }
+
+  async place(): Promise<SessionPlace> {
+    return (await this.#open()).place
   }
 
   async goTo(start: Start): Promise<void> {
@@ -109,9 +119,27 @@ class Lines implements LineSession {
   }
 
   async close(): Promise<void> {
-    const agent = this.#agent
-    this.#agent = undefined
-    await agent?.close()
+    const opened = this.#opened
+    this.#opened = undefined
+    await opened?.agent.close()
+  }
+
+  async #open(): Promise<{ agent: Agent; place: SessionPlace }> {
+    if (this.#opened) return this.#opened
+    const { agent, home, place, notices } = await startAgent(
+      { ...this.context, home: this.#home },
+      this.#start,
+      {
+        model: this.#model,
+        permissionMode: choosePermissionMode(this.context),
+        approve: this.#input.isInteractive ? (request) => this.#approve(request) : undefined,
+        emit: (event) => this.#show(event),
+      },
+    )
+    this.#opened = { agent, place }
+    this.#home = home
+    for (const notice of notices) this.say(notice)
+    return this.#opened
   }
 
   #modelLine(): string {
@@ -125,37 +153,44 @@ class Lines implements LineSession {
     if (this.#start.kind !== 'resume') return
     const { place } = this.#start
     this.say(`session ${place.sessionId}`)
-    for (const notice of await lookAtPlace(this.context.home, place)) this.say(notice)
+    for (const notice of await lookAtPlace(this.#home, place)) this.say(notice)
   }
 
-  /** Whether it went well. An error ends the line, not the session. */
-  async #handle(text: string): Promise<boolean> {
+  /** Its exit code, if it were alone. An error ends the line, not the session. */
+  async #handle(text: string): Promise<number> {
     try {
       if (text.startsWith('/')) {
         await runSlash(this, text)
-        return true
+        return 0
       }
-      return (await this.#prompt(text)).error === undefined
+      return await this.#prompt(text)
     } catch (error) {
-      const report = reportError(error)
+      const report = reportError(error, 'inSession')
       // A bug of ours is not to be lost in a conversation.
       if (report.exitCode === 70) throw error
-      this.say(error instanceof UsageError ? `loci: ${oneLine(error.message)}` : report.line)
-      return false
+      this.#complain(report.line, error)
+      return report.exitCode
     }
   }
 
-  async #prompt(text: string): Promise<TurnResult> {
+  #complain(line: string, error: unknown): void {
+    this.#endLine()
+    this.context.warn(`${printable(line)}\n`)
+    if (this.context.options.debug === true && error instanceof Error) this.context.warn(`${error.stack}\n`)
+  }
+
+  async #prompt(text: string): Promise<number> {
     const agent = await this.agent()
     const abort = new AbortController()
     const stopListening = this.#input.onInterrupt(() => abort.abort())
     try {
-      const result = await agent.prompt(text, abort.signal)
-      this.#endLine()
-      if (result.error)
-        this.say(result.error.code === 'INTERRUPTED' ? 'Interrupted.' : `loci: ${result.error.message}`)
+      const result = await agent.prompt(text, AbortSignal.any([abort.signal, this.context.signal]))
+      const { error } = result
+      const report = error && reportError(error, 'inSession')
+      if (error?.code === 'TURN_INTERRUPTED') this.say('Interrupted.')
+      else if (report) this.#complain(report.line, error)
       this.say(`· ${usageLine(result)}`)
-      return result
+      return report?.exitCode ?? 0
     } finally {
       stopListening()
     }
@@ -163,7 +198,7 @@ class Lines implements LineSession {
 
   readonly #approve: Approve = async ({ toolName, summary }) => {
     this.#endLine()
-    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways in this session, [n]o: `
+    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
     const answer = (await this.#input.ask(question))?.trim().toLowerCase() ?? ''
     if (answer === 'y' || answer === 'yes') return 'once'
     return answer === 'a' || answer === 'always' ? 'always' : 'no'
@@ -171,7 +206,7 @@ class Lines implements LineSession {
 
   #show(event: AgentEvent): void {
     if (event.type === 'text') {
-      this.#print(printable(event.delta))
+      this.context.print(printable(event.delta))
       this.#atLineStart = event.delta.endsWith('\n')
     } else if (event.type === 'tool') this.say(`· ${event.name} ${oneLine(event.summary)}`)
     else if (event.type === 'tool-result' && event.isError)
@@ -182,7 +217,7 @@ class Lines implements LineSession {
   }
 
   #endLine(): void {
-    if (!this.#atLineStart) this.#print('\n')
+    if (!this.#atLineStart) this.context.print('\n')
     this.#atLineStart = true
   }
 }

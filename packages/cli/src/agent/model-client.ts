@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import Anthropic from '@anthropic-ai/sdk'
 import { createMessagesApi } from '../messages-api/messages-api.ts'
 import { OFFLINE_MODEL_NAME, answerOffline } from '../offline-model/offline-model.ts'
@@ -28,7 +27,7 @@ export function openModelClient(options: {
   // What goes wrong is reported, and tried again, by who asks.
   const quiet = { maxRetries: 0, logLevel: 'off' } as const
   if (offline || (apiKey === null && authToken === null)) {
-    const { fetch } = createMessagesApi({ answer: answerOffline, createId: randomUUID })
+    const { fetch } = createMessagesApi({ answer: answerOffline })
     const client = new Anthropic({
       apiKey: 'offline',
       authToken: null,

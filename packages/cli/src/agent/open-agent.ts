@@ -1,11 +1,12 @@
+import { randomUUID } from 'node:crypto'
 import { createStore, getDefaultAppState } from '@loci/app-state'
 import type { AppState, PermissionMode, Store } from '@loci/app-state'
-import { emptyFileHistoryState, isFileHistoryEnabled, openFileHistory } from '@loci/file-history'
+import { isFileHistoryEnabled } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import type { Session } from '@loci/session-jsonl'
+import { openSessionHistory } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
 import { readSettings } from '../settings.ts'
-import { transcriptLedger } from '../transcript-ledger.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { AgentMemory } from './agent-memory.ts'
 import type { Approve, CallRoom } from './answer-calls.ts'
@@ -35,7 +36,7 @@ export interface AgentOptions {
   emit: (event: AgentEvent) => void
   now: () => Date
   wait: Wait
-  killGroup: (pid: number) => void
+  killGroup: ((pid: number) => void) | undefined
 }
 
 /** A conversation that can be gone on with: the session, its files, its memory and a model. */
@@ -102,6 +103,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
             toolResultsDir: toolResultsDir(options.projectDir, session.id),
             permissionMode: state.getState().permissionMode,
             maxRetries: retriesOf(env),
+            createId: randomUUID,
             onUsage: (usage) =>
               state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
           },
@@ -117,7 +119,8 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
       },
     }
   } catch (error) {
-    await session.close()
+    // What went wrong first is what is told.
+    await session.close().catch(() => undefined)
     throw error
   }
 }
@@ -125,12 +128,8 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
 async function openHistory(session: Session, { home, env, root }: AgentOptions): Promise<FileHistory | null> {
   const config = await readSettings({ configDir: home.dir, cwd: root })
   if (!isFileHistoryEnabled({ env, interactive: true, config })) return null
-  return openFileHistory({
-    dir: home.historyDir(session.id),
-    root,
-    ledger: transcriptLedger({ path: session.path, record: (draft) => session.record(draft) }),
-    state: createStore(emptyFileHistoryState()),
-  })
+  const place = { sessionId: session.id, path: session.path, cwd: root }
+  return openSessionHistory(home, place, { mode: 'write', record: (draft) => session.record(draft) })
 }
 
 function callRoom(room: {

@@ -1,15 +1,10 @@
 import { UsageError, parseChoice } from '../arguments.ts'
-import { printable } from '../printable.ts'
+import { oneLine, printable } from '../printable.ts'
+import { reportError } from '../report-error.ts'
 import type { AgentEvent } from './agent-event.ts'
 import { chooseStart, lookAtPlace } from './choose-start.ts'
 import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
-
-/** Where one turn prints to. */
-export interface PrintStreams {
-  print: (text: string) => void
-  warn: (text: string) => void
-}
 
 /**
  * `loci -p`: one turn, and out. Resolves to the exit code: 0, 1 when the turn failed, 130 when it was interrupted.
@@ -20,9 +15,8 @@ export interface PrintStreams {
 export async function runPrint(
   context: ConversationContext,
   words: { prompt: string; input: string },
-  streams: PrintStreams,
-  signal: AbortSignal,
 ): Promise<number> {
+  const { print, warn, signal } = context
   const format = parseChoice(
     'output-format',
     context.options['output-format'] ?? (context.options.json === true ? 'json' : undefined),
@@ -30,11 +24,9 @@ export async function runPrint(
   )
   const prompt = [words.prompt, words.input.trimEnd()].filter((part) => part.trim() !== '').join('\n\n')
   if (prompt === '') throw new UsageError('-p needs a prompt: as a word, or on standard input')
-  const printJson = (value: unknown): void => streams.print(`${JSON.stringify(value)}\n`)
+  const printJson = (value: unknown): void => print(`${JSON.stringify(value)}\n`)
   const notify = (text: string): void =>
-    format === 'stream-json'
-      ? printJson({ type: 'notice', text })
-      : streams.warn(`loci: ${printable(text)}\n`)
+    format === 'stream-json' ? printJson({ type: 'notice', text }) : warn(`loci: ${oneLine(text)}\n`)
   const permissionMode = choosePermissionMode(context)
   const start = await chooseStart(context)
   const model = chooseModel(context)
@@ -59,16 +51,17 @@ export async function runPrint(
       printJson({ type: 'init', ...about, permissionMode, cwd: agent.state.getState().cwd })
     const { messageId, text, numTurns, usage, error } = await agent.prompt(prompt, signal)
     const result = error === undefined ? text : error.message
-    if (format === 'text') streams.print(error === undefined ? `${printable(result)}\n` : '')
+    if (format === 'text') print(error === undefined ? `${printable(result)}\n` : '')
     else {
       const { totalUsage } = agent.state.getState()
       const isError = error !== undefined
       printJson({ type: 'result', ...about, messageId, result, isError, numTurns, usage, totalUsage })
     }
     if (error === undefined) return 0
-    if (error.code === 'INTERRUPTED') return 130
-    streams.warn(`loci: ${printable(error.message)} [${error.code}]\n`)
-    return 1
+    const { line, exitCode } = reportError(error, 'onCommandLine')
+    // Who interrupted it knows.
+    if (exitCode !== 130) warn(`${line}\n`)
+    return exitCode
   } finally {
     await agent.close()
   }

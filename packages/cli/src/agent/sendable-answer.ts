@@ -1,35 +1,49 @@
-import { randomUUID } from 'node:crypto'
 import type Anthropic from '@anthropic-ai/sdk'
-import type { Entry, RecordDraft, Session } from '@loci/session-jsonl'
+import type { Entry, RecordDraft } from '@loci/session-jsonl'
 import { toolCallsOf } from '../message-content.ts'
 
-/**
- * Changes in an answer what cannot be sent back as it is. A message or a call whose id is not new in the session gets
- * a new one: what was written under it before, lines of one message or a replaced result, would be taken for theirs.
- * So does a call with an id that the API would refuse, and a name is cut down to what it takes.
- */
-export async function makeSendable(message: Anthropic.Message, session: Session): Promise<void> {
-  const chain = await session.chain()
-  if (message.id === '' || chain.some((entry) => messageIdOf(entry) === message.id))
-    message.id = `msg_${newId()}`
-  const calls = message.content.filter((block) => block.type === 'tool_use')
-  if (calls.length === 0) return
-  // A replacement holds wherever its id stands, on other branches too.
-  const replaced = (await session.records('content-replacement')).flatMap(replacedIdsOf)
-  const taken = new Set([...chain.flatMap(toolCallsOf).map(({ id }) => id), ...replaced])
-  for (const call of calls) {
-    if (taken.has(call.id) || !/^[\w-]{1,200}$/.test(call.id)) call.id = `toolu_${newId()}`
-    taken.add(call.id)
-    call.name = call.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || '_'
+/** Ids that stand in a session already. */
+export interface KnownIds {
+  messages: ReadonlySet<string>
+  calls: ReadonlySet<string>
+}
+
+/** The ids of a conversation, and those whose results are replaced wherever they stand, on other branches too. Pure. */
+export function knownIds(chain: readonly Entry[], replacements: readonly RecordDraft[]): KnownIds {
+  return {
+    messages: new Set(chain.flatMap(messageIdsOf)),
+    calls: new Set([
+      ...chain.flatMap(toolCallsOf).map(({ id }) => id),
+      ...replacements.flatMap(replacedIdsOf),
+    ]),
   }
 }
 
-function newId(): string {
-  return randomUUID().replaceAll('-', '')
+/**
+ * An answer as it can be sent back. A message or a call whose id is known gets a new one: what was written under it
+ * before, lines of one message or a replaced result, would be taken for theirs. So does a call with an id that the API
+ * would refuse, and a name is cut down to what it takes. Pure but for the ids.
+ */
+export function sendableAnswer(
+  message: Anthropic.Message,
+  known: KnownIds,
+  createId: () => string,
+): Anthropic.Message {
+  const newId = (prefix: string): string => `${prefix}_${createId().replaceAll('-', '')}`
+  const taken = new Set(known.calls)
+  const content = message.content.map((block) => {
+    if (block.type !== 'tool_use') return block
+    const id = taken.has(block.id) || !/^[\w-]{1,200}$/.test(block.id) ? newId('toolu') : block.id
+    taken.add(id)
+    return { ...block, id, name: block.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || '_' }
+  })
+  const isNew = message.id !== '' && !known.messages.has(message.id)
+  return { ...message, id: isNew ? message.id : newId('msg'), content }
 }
 
-function messageIdOf({ message }: Entry): unknown {
-  return typeof message === 'object' && message !== null && 'id' in message ? message.id : undefined
+function messageIdsOf({ message }: Entry): string[] {
+  if (typeof message !== 'object' || message === null || !('id' in message)) return []
+  return typeof message.id === 'string' ? [message.id] : []
 }
 
 function replacedIdsOf({ replacements }: RecordDraft): string[] {

@@ -1,10 +1,11 @@
 import { LociError } from '@loci/disk'
 import type { FileHistory } from '@loci/file-history'
 import { listSessions } from '@loci/session-jsonl'
-import type { Entry, Session } from '@loci/session-jsonl'
+import type { Session } from '@loci/session-jsonl'
 import { UsageError } from '../arguments.ts'
 import { textOf } from '../commands/text.ts'
 import { findMemory, withMemory } from '../compose.ts'
+import { placeOf } from '../find-session.ts'
 import { oneLine } from '../printable.ts'
 import { conversationTarget, filesTarget, isPrompt } from '../rewind-door.ts'
 import { rewindLines } from '../rewind-report.ts'
@@ -63,30 +64,44 @@ async function help(session: LineSession): Promise<void> {
 }
 
 async function resume(session: LineSession, words: readonly string[]): Promise<void> {
-  const { home, cwd } = session.context
-  const all = await listSessions({ projectsDir: home.projectsDir, cwd, limit: 20 })
+  const { home } = session
+  const { cwd } = session.context
   const wanted = words.join(' ')
-  if (wanted === '') {
-    if (all.length === 0) session.say('no sessions of this directory')
-    for (const [index, info] of all.entries()) {
-      const time = new Date(info.lastActivityMs).toISOString()
-      session.say(`${String(index + 1).padStart(3)}  ${info.sessionId}  ${time}  ${oneLine(info.summary)}`)
-    }
+  if (wanted !== '' && !NUMBER.test(wanted)) {
+    await session.goTo({ kind: 'resume', place: await resumedPlace(home, cwd, wanted) })
     return
   }
-  const numbered = /^\d{1,2}$/.test(wanted) ? all[Number(wanted) - 1] : undefined
-  const place = await resumedPlace(home, cwd, numbered?.sessionId ?? wanted)
-  await session.goTo({ kind: 'resume', place })
+  const all = await listSessions({ projectsDir: home.projectsDir, cwd, limit: 20 })
+  if (wanted !== '') {
+    const info = byNumber(all, wanted, '/resume')
+    await session.goTo({ kind: 'resume', place: placeOf(info, info.cwd ?? cwd) })
+    return
+  }
+  if (all.length === 0) session.say('no sessions of this directory')
+  for (const [index, info] of all.entries()) {
+    const time = new Date(info.lastActivityMs).toISOString()
+    session.say(`${String(index + 1).padStart(3)}  ${info.sessionId}  ${time}  ${oneLine(info.summary)}`)
+  }
 }
+
+/** A line of a list by its number. @throws {UsageError} when there is none */
+function byNumber<T>(all: readonly T[], number: string, command: string): T {
+  const found = all[Number(number) - 1]
+  if (found !== undefined) return found
+  throw new UsageError(`there is no number ${number}; ${command} lists ${all.length}`)
+}
+
+const NUMBER = /^\d{1,4}$/
+/** What can only be meant as an id. */
+const ID = /^[0-9a-f]{8}[0-9a-f-]{0,28}$/i
 
 const PARTS = ['both', 'files', 'conversation'] as const
 const ON_CONFLICT = ['stop', 'skip', 'overwrite'] as const
 
 async function rewind(session: LineSession, words: readonly string[]): Promise<void> {
-  const agent = await session.agent()
-  const prompts = (await agent.session.chain()).filter(isPrompt)
   const [wanted, ...rest] = words
   if (wanted === undefined) {
+    const prompts = (await session.chain()).filter(isPrompt)
     if (prompts.length === 0) session.say('no prompts yet')
     for (const [index, prompt] of prompts.entries())
       session.say(
@@ -101,7 +116,8 @@ async function rewind(session: LineSession, words: readonly string[]): Promise<v
     throw new UsageError(
       `/rewind takes ${PARTS.join(', ')}, ${ON_CONFLICT.join(', ')}, not ${JSON.stringify(unknown)}`,
     )
-  const id = await entryId(agent.session, prompts, wanted)
+  const agent = await session.agent()
+  const id = await entryId(agent.session, wanted)
   // Files first: should the process end in between, the next open says so, with both ways out.
   if (part !== 'conversation') await rewindFiles(session, agent, id, onConflict)
   if (part !== 'files') await rewindConversation(session, agent.session, id)
@@ -118,7 +134,7 @@ async function rewindFiles(
     session.say('files: as they are; no prompt came after that entry')
     return
   }
-  const result = await openHistory(history).rewind(target, { onConflict })
+  const result = await requireHistory(history).rewind(target, { onConflict })
   for (const line of rewindLines(result)) session.say(line)
   if (result.undoable) session.say('/undo brings the files back')
 }
@@ -133,53 +149,52 @@ async function rewindConversation(session: LineSession, transcript: Session, id:
     session.say(`/rewind ${before} conversation goes back to where it was`)
 }
 
-/** An entry by its number in the list, its id or the beginning of that. */
-async function entryId(transcript: Session, prompts: readonly Entry[], wanted: string): Promise<string> {
-  const numbered = /^\d{1,4}$/.test(wanted) ? prompts[Number(wanted) - 1] : undefined
-  if (numbered) return numbered.uuid
+/** An entry by the number of its prompt in the list, its id or the beginning of that. */
+async function entryId(transcript: Session, wanted: string): Promise<string> {
+  const chain = await transcript.chain()
+  if (NUMBER.test(wanted)) return byNumber(chain.filter(isPrompt), wanted, '/rewind').uuid
   if ((await transcript.entry(wanted)) !== undefined) return wanted
-  const found = (await transcript.chain()).filter(({ uuid }) => uuid.startsWith(wanted))
-  const [only, another] = found
+  const [only, another] = chain.filter(({ uuid }) => uuid.startsWith(wanted))
   if (only !== undefined && another === undefined) return only.uuid
   const message = another
     ? `${JSON.stringify(wanted)} fits several entries; give more of the id`
-    : `There is no entry ${JSON.stringify(wanted)}; /rewind lists the prompts`
+    : `There is no entry ${JSON.stringify(wanted)}`
   throw new LociError('ENTRY_NOT_FOUND', message, { details: { id: wanted } })
 }
 
-function openHistory(history: FileHistory | null): FileHistory {
+function requireHistory(history: FileHistory | null): FileHistory {
   if (history) return history
   throw new LociError('HISTORY_DISABLED', 'File history is switched off, so files cannot be rewound')
 }
 
 async function branch(session: LineSession, words: readonly string[]): Promise<void> {
-  const agent = await session.agent()
-  const { session: transcript } = agent
-  const [first, ...rest] = words
-  const known = first === undefined ? undefined : await transcript.entry(first)
-  const upTo = known?.uuid ?? transcript.tip
-  const title = (known === undefined ? words : rest).join(' ')
+  const { session: transcript } = await session.agent()
+  const [first = '', ...rest] = words
+  const hasId = NUMBER.test(first) || ID.test(first)
+  const upTo = hasId ? await entryId(transcript, first) : transcript.tip
+  const title = (hasId ? rest : words).join(' ')
   if (upTo === null)
     throw new LociError('ENTRY_NOT_FOUND', 'There is nothing to branch from yet; say something first')
-  const place = await resumedPlace(session.context.home, session.context.cwd, transcript.id)
+  const place = await session.place()
   await session.goTo({ kind: 'fork', place, wish: { upTo, ...(title === '' ? {} : { title }) } })
   const fork = await session.agent()
-  session.say(`now in ${fork.session.id}; /resume ${transcript.id} goes back`)
+  session.say(`now in ${fork.session.id}; /resume ${place.sessionId} goes back`)
 }
 
 async function undo(session: LineSession): Promise<void> {
   const { history } = await session.agent()
-  for (const line of rewindLines(await openHistory(history).undoRewind())) session.say(line)
+  for (const line of rewindLines(await requireHistory(history).undoRewind())) session.say(line)
 }
 
 async function resolve(session: LineSession, [how]: readonly string[]): Promise<void> {
   if (how !== 'finish' && how !== 'undo') throw new UsageError('/resolve takes finish or undo')
   const { history } = await session.agent()
-  for (const line of rewindLines(await openHistory(history).resolveRewind(how))) session.say(line)
+  for (const line of rewindLines(await requireHistory(history).resolveRewind(how))) session.say(line)
 }
 
 async function memory(session: LineSession): Promise<void> {
-  const { home, cwd, env, options } = session.context
+  const { home } = session
+  const { cwd, env, options } = session.context
   const { enabled, rule, dirs } = await findMemory({ home, cwd, env, bare: options.bare === true })
   session.say(`memory is ${enabled ? 'on' : 'off'}: ${rule}`)
   for (const scope of ['project', 'user'] as const) {

@@ -1,6 +1,8 @@
 import type { PermissionMode } from '@loci/app-state'
 import { parseChoice } from '../arguments.ts'
 import type { CommandContext } from '../commands.ts'
+import type { ConfigHome } from '../config-home.ts'
+import type { SessionPlace } from '../find-session.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { Approve } from './answer-calls.ts'
 import { openModelClient } from './model-client.ts'
@@ -14,11 +16,13 @@ import type { Wait } from './stream-answer.ts'
 /** What a conversation needs from outside, beside what commands need. */
 export interface ConversationContext extends CommandContext {
   version: string
-  /** Config homes of the user, for a session that is resumed from somebody else's. */
-  ownDirs: readonly string[]
   now: () => Date
   wait: Wait
-  killGroup: (pid: number) => void
+  killGroup: ((pid: number) => void) | undefined
+  /** Aborted when the run is interrupted. */
+  signal: AbortSignal
+  print: (text: string) => void
+  warn: (text: string) => void
 }
 
 /** The model of `--model`, `--offline` and the environment. */
@@ -36,7 +40,16 @@ export function choosePermissionMode({ options }: CommandContext): PermissionMod
   ])
 }
 
-/** An agent in the session that `start` says, with what to know about it. */
+/** An agent, and where the session is that it talks in. */
+export interface StartedAgent {
+  agent: Agent
+  home: ConfigHome
+  place: SessionPlace
+  /** What to know about it, a sentence each. */
+  notices: string[]
+}
+
+/** An agent in the session that `start` says. */
 export async function startAgent(
   context: ConversationContext,
   start: Start,
@@ -46,12 +59,13 @@ export async function startAgent(
     approve: Approve | undefined
     emit: (event: AgentEvent) => void
   },
-): Promise<{ agent: Agent; notices: string[] }> {
-  const { env, options, ownDirs, cwd, version, now, wait, killGroup } = context
+): Promise<StartedAgent> {
+  const { env, options, cwd, version, now, wait, killGroup } = context
   const write = options.write === true
-  const started = await startSession({ start, home: context.home, ownDirs, write, cwd, version, now })
+  const started = await startSession({ start, home: context.home, env, write, cwd, version, now })
   const { session, home, projectDir, root, notices } = started
   const bare = options.bare === true
   const agent = await openAgent(session, { ...how, home, env, projectDir, root, bare, now, wait, killGroup })
-  return { agent, notices }
+  const place = { sessionId: session.id, path: session.path, projectDir, cwd: root }
+  return { agent, home, place, notices }
 }

@@ -1,3 +1,4 @@
+import { join, resolve } from 'node:path'
 import { LociError, files, orAbsent } from '@loci/disk'
 import { resolveProjectDir } from '@loci/disk/project'
 import { createSession, openSession } from '@loci/session-jsonl'
@@ -13,13 +14,14 @@ export type Start =
   | { kind: 'resume'; place: SessionPlace }
   | { kind: 'fork'; place: SessionPlace; wish: { newSessionId?: string; upTo?: string; title?: string } }
 
-/** A session open for writing, and where its work is. */
+/** A session open for writing, and where it is. */
 export interface StartedSession {
   session: Session
   home: ConfigHome
   projectDir: string
   /** The project, a real path. */
   root: string
+  /** What to know about it, a sentence each. */
   notices: string[]
 }
 
@@ -31,8 +33,7 @@ export interface StartedSession {
 export async function startSession(options: {
   start: Start
   home: ConfigHome
-  /** The config home of the user; where sessions of another one are copied to. */
-  ownDirs: readonly string[]
+  env: Readonly<Record<string, string | undefined>>
   write: boolean
   cwd: string
   version: string
@@ -58,7 +59,7 @@ export async function startSession(options: {
     const session = await openSession({ ...writing, projectDir, sessionId, cwd: root })
     return { session, home, projectDir, root, notices }
   }
-  const toHome = isForeign ? await ownHome(options.ownDirs, home) : home
+  const toHome = isForeign ? await ownHome(options.env, cwd, home) : home
   await toHome.claim()
   const wish = start.kind === 'fork' ? start.wish : {}
   const fork = await forkWithHistory(home, { ...start.place, cwd: root }, { ...wish, toHome })
@@ -79,9 +80,15 @@ async function workingDirectory(
     : { root: recorded, isGone: false }
 }
 
-async function ownHome(dirs: readonly string[], home: ConfigHome): Promise<ConfigHome> {
-  for (const dir of dirs) {
-    const own = await openConfigHome({ dir, write: false })
+/** The config home of the user, where a session of somebody else's is gone on with. */
+async function ownHome(
+  { LOCI_CONFIG_DIR: configured, HOME: userHome }: Readonly<Record<string, string | undefined>>,
+  cwd: string,
+  home: ConfigHome,
+): Promise<ConfigHome> {
+  for (const dir of [configured, userHome && join(userHome, '.loci')]) {
+    if (!dir) continue
+    const own = await openConfigHome({ dir: resolve(cwd, dir), write: false })
     if (own.kind !== 'foreign') return own
   }
   throw new LociError(

@@ -1,6 +1,8 @@
 import { APIConnectionError, APIError, BadRequestError } from '@anthropic-ai/sdk'
 import type Anthropic from '@anthropic-ai/sdk'
 import { LociError, errorMessage } from '@loci/disk'
+import { cutText } from '../cut-text.ts'
+import { oneLine } from '../printable.ts'
 
 /** Waits, unless the signal comes first. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
@@ -15,6 +17,8 @@ export interface Retry {
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000
 const MAX_SERVER_WAIT_MS = 60_000
+/** A proxy answers with a whole page. */
+const MAX_REASON_UNITS = 300
 
 /** What the model answered. */
 export interface Answer {
@@ -45,10 +49,18 @@ export async function streamAnswer(options: {
   let { request } = options
   for (let attempt = 1; ; attempt += 1) {
     let part: Answer | undefined
+    let ours: unknown
     try {
       const stream = client.messages.stream(request, { signal })
       const inputs = new Map<number, string>()
-      stream.on('text', onText)
+      stream.on('text', (delta) => {
+        try {
+          onText(delta)
+        } catch (error) {
+          ours ??= error
+          throw error
+        }
+      })
       stream.on('streamEvent', (event, snapshot) => {
         part = { message: snapshot, isWhole: event.type === 'message_stop' }
         if (event.type === 'content_block_delta' && event.delta.type === 'input_json_delta')
@@ -62,6 +74,7 @@ export async function streamAnswer(options: {
       checkInputs(message, inputs)
       return { message, isWhole: true }
     } catch (error) {
+      if (ours !== undefined) throw ours
       if (signal.aborted) {
         if (part === undefined) throw error
         return { ...part, isWhole: false }
@@ -143,7 +156,7 @@ function failureOf(error: unknown): Failure {
   }
   if (error instanceof APIError) {
     const { status, type, apiMessage } = error
-    const what = apiMessage ?? error.message
+    const what = cutText(oneLine(apiMessage ?? error.message), MAX_REASON_UNITS)
     const isPassing =
       status === undefined
         ? type === null || /overloaded|rate_limit|timeout|api_error/.test(type)
@@ -173,5 +186,5 @@ function deepest(error: unknown): string {
   let at = error
   while (at instanceof Error && at.cause instanceof Error) at = at.cause
   const code = at instanceof Error && 'code' in at && typeof at.code === 'string' ? at.code : ''
-  return errorMessage(at) || code || 'no reason given'
+  return cutText(oneLine(errorMessage(at)), MAX_REASON_UNITS) || code || 'no reason given'
 }

@@ -1,18 +1,19 @@
-import { randomUUID } from 'node:crypto'
+import { APIUserAbortError } from '@anthropic-ai/sdk'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { TokenUsage } from '@loci/app-state'
 import { LociError } from '@loci/disk'
 import type { FileHistory } from '@loci/file-history'
 import type { Entry, Session } from '@loci/session-jsonl'
+import { cutText } from '../cut-text.ts'
 import type { AgentEvent } from './agent-event.ts'
 import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
 import { planAttachments, renderAttachment } from './attachments.ts'
 import type { Surroundings } from './attachments.ts'
-import { MAX_RESULT_UNITS, putAside, startOf } from './large-result.ts'
+import { MAX_RESULT_UNITS, putAside } from './large-result.ts'
 import { answerDraft, resultDraft } from './line-drafts.ts'
 import { modelRequest } from './model-request.ts'
-import { makeSendable } from './sendable-answer.ts'
+import { knownIds, sendableAnswer } from './sendable-answer.ts'
 import { streamAnswer } from './stream-answer.ts'
 import type { Wait } from './stream-answer.ts'
 import { stopOf } from './stop-reason.ts'
@@ -39,6 +40,7 @@ export interface TurnRoom {
   onUsage: (usage: TokenUsage) => void
   maxRetries: number
   wait: Wait
+  createId: () => string
 }
 
 /** How a turn ended. */
@@ -77,7 +79,7 @@ export async function runTurn(room: TurnRoom, prompt: string, signal: AbortSigna
       await turn.end(prompt).catch(() => undefined)
       throw error
     }
-    turn.fail(failure)
+    turn.result.error = failure
   }
   await turn.end(prompt)
   return turn.result
@@ -86,17 +88,20 @@ export async function runTurn(room: TurnRoom, prompt: string, signal: AbortSigna
 /** Why a turn came to nothing, when neither the disk nor a bug of ours is to blame. */
 function failureOf(error: unknown, signal: AbortSignal): LociError | undefined {
   if (error instanceof LociError) return error.code.startsWith('MODEL_') ? error : undefined
-  return signal.aborted ? new LociError('INTERRUPTED', 'Interrupted') : undefined
+  // A bug of ours does not become an interruption by coming after one.
+  const isAbort = error === signal.reason || error instanceof APIUserAbortError
+  return signal.aborted && isAbort ? new LociError('TURN_INTERRUPTED', 'Interrupted') : undefined
 }
 
 class Turn {
   readonly #room: TurnRoom
   readonly #signal: AbortSignal
-  readonly result: TurnResult = { messageId: randomUUID(), text: '', numTurns: 0, usage: NO_USAGE }
+  readonly result: TurnResult
 
   constructor(room: TurnRoom, signal: AbortSignal) {
     this.#room = room
     this.#signal = signal
+    this.result = { messageId: room.createId(), text: '', numTurns: 0, usage: NO_USAGE }
   }
 
   async begin(prompt: string): Promise<void> {
@@ -144,7 +149,7 @@ class Turn {
     const messages = await session.conversation({
       renderAttachment: (entry) => renderAttachment(entry, { hasMemory }),
     })
-    const { message, isWhole } = await streamAnswer({
+    const answer = await streamAnswer({
       client,
       request: modelRequest({ model, system, tools: calls.tools, messages }),
       signal: this.#signal,
@@ -153,12 +158,14 @@ class Turn {
       onRetry: (retry) => emit({ type: 'retry', ...retry }),
       wait,
     })
-    if (!isWhole) {
-      await this.#keepPart(message)
+    if (!answer.isWhole) {
+      await this.#keepPart(answer.message)
       throw this.#signal.reason
     }
     this.result.numTurns += 1
-    await makeSendable(message, session)
+    const replacements = await session.records('content-replacement')
+    const known = knownIds(await session.chain(), replacements)
+    const message = sendableAnswer(answer.message, known, this.#room.createId)
     const entries = await this.#writeAnswer(message)
     await this.#count(message)
     emit({ type: 'written', entries })
@@ -235,7 +242,7 @@ class Turn {
       const replacement = { kind: 'tool-result', toolUseId: block.id, replacement: large.preview }
       await session.record({
         type: 'content-replacement',
-        uuid: randomUUID(),
+        uuid: this.#room.createId(),
         timestamp: entry.timestamp,
         replacements: [replacement],
       })
@@ -243,15 +250,11 @@ class Turn {
     return entry
   }
 
-  fail(error: LociError): void {
-    this.result.error = error
-  }
-
   /** Names the tip, without which other clients would go on with an older branch. */
   async end(prompt: string): Promise<void> {
     const { session } = this.#room
     if (session.tip !== null)
-      await session.record({ type: 'last-prompt', lastPrompt: startOf(prompt, 200), leafUuid: session.tip })
+      await session.record({ type: 'last-prompt', lastPrompt: cutText(prompt, 200), leafUuid: session.tip })
   }
 }
 

@@ -67,15 +67,7 @@ export async function listCommand(context: CommandContext): Promise<CommandResul
 export async function showCommand(context: CommandContext): Promise<CommandResult> {
   const file = parameter(context, 0)
   const value = await readMemory(context, (memory) => memory.read(file))
-  if (value === undefined) {
-    throw new LociError(
-      'MEMORY_NOT_FOUND',
-      `There is no memory ${JSON.stringify(file)}; loci memory list shows them`,
-      {
-        details: { file },
-      },
-    )
-  }
+  if (value === undefined) throw noMemory(file)
   return {
     value,
     text: lines([oneLine(`${value.name} (${value.type}): ${value.description}`), '', value.body.trimEnd()]),
@@ -95,6 +87,41 @@ export async function saveCommand(context: CommandContext): Promise<CommandResul
   )
   const seen = value.visible ? '' : '; its line is beyond what the prompt carries of the index'
   return { value, text: lines([`saved ${value.memory.file}${seen}`]) }
+}
+
+export async function removeCommand(context: CommandContext): Promise<CommandResult> {
+  const file = parameter(context, 0)
+  const { dirs } = await placeOf(context)
+  const dir = dirs[scopeOf(context)]
+  await context.home.claim()
+  await withMemory({ dir }, async (memory) => {
+    const found = await memory.read(file)
+    if (found === undefined) throw noMemory(file)
+    await memory.remove(file, { ifRevision: found.revision })
+  })
+  return { value: { file }, text: lines([`${file} is in the trash; loci memory trash shows it`]) }
+}
+
+export async function trashCommand(context: CommandContext): Promise<CommandResult> {
+  const value = await readMemory(context, (memory) => memory.trash())
+  const text = value.map(({ id, file, removedAt }) => `${id}  ${removedAt}  ${file}`)
+  return { value, text: lines(text.length === 0 ? ['the trash is empty'] : text) }
+}
+
+export async function restoreCommand(context: CommandContext): Promise<CommandResult> {
+  const { dirs } = await placeOf(context)
+  const dir = dirs[scopeOf(context)]
+  await context.home.claim()
+  const value = await withMemory({ dir }, (memory) => memory.restore(parameter(context, 0)))
+  return { value, text: lines([`restored ${value.file}`]) }
+}
+
+function noMemory(file: string): LociError {
+  return new LociError(
+    'MEMORY_NOT_FOUND',
+    `There is no memory ${JSON.stringify(file)}; loci memory list shows them`,
+    { details: { file } },
+  )
 }
 
 function parseDraft(text: string): MemoryDraft & { ifRevision?: string } {

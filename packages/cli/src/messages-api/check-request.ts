@@ -11,7 +11,7 @@ export interface Refusal {
 }
 
 /** The largest body the API takes, in bytes. */
-export const maxBodyBytes: number = 32 * 1024 * 1024
+const MAX_BODY_BYTES = 32 * 1024 * 1024
 
 const maxDepth = 500
 
@@ -25,8 +25,8 @@ const maxDepth = 500
  * @param body the bytes, or the text where the caller has text: a lone surrogate in it is found too.
  */
 export function checkRequest(body: Uint8Array | string): { request: MessagesRequest } | { refusal: Refusal } {
-  if (Buffer.byteLength(body) > maxBodyBytes) {
-    const message = `Request exceeds the maximum size of ${maxBodyBytes} bytes`
+  if (Buffer.byteLength(body) > MAX_BODY_BYTES) {
+    const message = `Request exceeds the maximum size of ${MAX_BODY_BYTES} bytes`
     return { refusal: { status: 413, errorType: 'request_too_large', message } }
   }
   let value: unknown

@@ -9,9 +9,6 @@ import { createPromptCache } from './prompt-cache.ts'
 import type { PromptCount } from './prompt-cache.ts'
 import type { MessagesRequest } from './request-shape.ts'
 
-export type { AnswerBlock, Answerer, Fault, ModelAnswer } from './answer.ts'
-export type { MessagesRequest } from './request-shape.ts'
-
 /** A request as the API saw it, told when its status is known and before the first byte of the answer. */
 export interface SeenRequest extends PromptCount {
   /** The parsed body; the text where it does not parse; `undefined` where there is none. */

@@ -1,4 +1,4 @@
-import type { MessagesRequest } from '../messages-api/messages-api.ts'
+import type { MessagesRequest } from '../messages-api/request-shape.ts'
 
 /** A tool call and what came of it. */
 export interface Outcome {

@@ -1,4 +1,5 @@
-import type { AnswerBlock, MessagesRequest, ModelAnswer } from '../messages-api/messages-api.ts'
+import type { AnswerBlock, ModelAnswer } from '../messages-api/answer.ts'
+import type { MessagesRequest } from '../messages-api/request-shape.ts'
 import { readConversation } from './conversation.ts'
 import { nextStep } from './next-step.ts'
 import { parsePrompt } from './parse-prompt.ts'

@@ -39,7 +39,8 @@ export interface View {
 }
 
 const EMPTY_FILE = '(the file is empty)'
-const ABSENT = /ENOENT|no such file|does not exist|not found|there is no/iu
+/** How Read ends when there is no such file; its name, which comes before, may be anything. */
+const ABSENT = /does not exist$/u
 
 /** How many calls a step makes at most. */
 export function callsOf(step: Step): number {

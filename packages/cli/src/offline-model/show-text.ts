@@ -1,3 +1,5 @@
+import { cutText } from '../cut-text.ts'
+
 const MAX_SHOWN_LINES = 60
 const MAX_SHOWN_UNITS = 4000
 
@@ -24,11 +26,6 @@ export function showText(text: string): ShownText {
     lines: all.length,
     isCut: some.length < all.join('\n').length || shown.length < some.length,
   }
-}
-
-/** At most that many UTF-16 units, never half a character. */
-export function cutText(text: string, units: number): string {
-  return text.length <= units ? text : text.slice(0, units).replace(/[\uD800-\uDBFF]$/u, '')
 }
 
 /** The first line of a text, cut to one that can be quoted in a sentence. */

@@ -24,7 +24,7 @@ export interface ShellCommand {
   env: Readonly<Record<string, string | undefined>>
   timeoutMs: number
   signal: AbortSignal
-  killGroup: (pid: number) => void
+  killGroup: ((pid: number) => void) | undefined
 }
 
 /** Bytes of output that are kept of one command. */
@@ -49,7 +49,8 @@ export function runShell(options: ShellCommand): Promise<ShellResult | string> {
     let ended: ShellResult['ended'] = null
     const stop = (why: 'timeout' | 'interrupted'): void => {
       ended ??= why
-      if (child.pid !== undefined) killGroup(child.pid)
+      if (killGroup === undefined) child.kill('SIGKILL')
+      else if (child.pid !== undefined) killGroup(child.pid)
     }
     const onAbort = (): void => stop('interrupted')
     const timer = setTimeout(() => stop('timeout'), timeoutMs)

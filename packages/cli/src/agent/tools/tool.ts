@@ -22,7 +22,7 @@ export interface ToolContext {
   asideDir: string
   env: Readonly<Record<string, string | undefined>>
   /** Ends a process and those it started. */
-  killGroup: (pid: number) => void
+  killGroup: ((pid: number) => void) | undefined
 }
 
 /** The call that is being answered. */

@@ -1,11 +1,11 @@
 import { LociError } from '@loci/disk'
 import { listSessions } from '@loci/session-jsonl'
 import type { CommandContext, CommandResult } from '../commands.ts'
-import { rewindPlace } from '../commands/history.ts'
 import { withHistory, withSession } from '../compose.ts'
-import { findSession } from '../find-session.ts'
+import { placeOf } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
-import { resumedPlace } from './choose-start.ts'
+import { resumedPlace } from '../agent/choose-start.ts'
+import { rewindPlace } from './history.ts'
 
 /**
  * `loci --rewind-files ID`: the files of the session of `--resume`, else of the newest of this directory that holds
@@ -19,8 +19,8 @@ export async function rewindFilesDoor(context: CommandContext, id: string): Prom
 
 async function placeHolding({ home, cwd, options }: CommandContext, id: string): Promise<SessionPlace> {
   if (options.resume !== undefined) return resumedPlace(home, cwd, options.resume)
-  for (const { sessionId } of await listSessions({ projectsDir: home.projectsDir, cwd })) {
-    const place = await findSession(home, cwd, sessionId)
+  for (const info of await listSessions({ projectsDir: home.projectsDir, cwd })) {
+    const place = placeOf(info, info.cwd ?? cwd)
     if (await holds(home, place, id)) return place
   }
   throw new LociError(
