@@ -33,6 +33,7 @@ const SESSION_HINTS: Readonly<Record<string, string>> = {
   ENTRY_NOT_FOUND: '/rewind lists the prompts',
   REWIND_CONFLICT: '/rewind ID files skip, or overwrite, decides',
   REWIND_INCOMPLETE: '/resolve finish, or undo',
+  SNAPSHOT_NOT_FOUND: '/rewind lists the prompts',
 }
 
 /** The line and the exit code for whatever a command threw, on the command line or `inSession`. */

@@ -62,5 +62,7 @@ export async function findPlace(
   const expected = ('problem' in backup ? undefined : backup.realParentDir) ?? dirname(path)
   const actual = await realDirectory(dirname(path))
   if (actual === expected) return { realPath: join(actual, basename(path)) }
-  return { problem: `its directory was ${expected} and is ${actual} now, through a link` }
+  return {
+    problem: `its directory was ${expected} and is ${actual} now: it was moved, or is reached through a link`,
+  }
 }

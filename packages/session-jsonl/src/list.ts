@@ -50,8 +50,9 @@ const BATCH = 16
 /** A file's time comes from a coarser clock than an entry's. */
 const CLOCK_SLACK_MS = 2_000
 
+/** Equals stay as they were read, the file last written first: a fork comes before what it is a copy of. */
 function byActivity(a: SessionInfo, b: SessionInfo): number {
-  return b.lastActivityMs - a.lastActivityMs || (a.path < b.path ? -1 : 1)
+  return b.lastActivityMs - a.lastActivityMs
 }
 
 function count(name: string, value: unknown): number {

@@ -11,5 +11,7 @@ export type AgentEvent =
   | { type: 'tool-result'; id: string; name: string; text: string; isError: boolean }
   /** What was streamed of the current message is void: it is asked for again. */
   | ({ type: 'retry' } & Retry)
+  /** A call that was not permitted. */
+  | { type: 'denial'; id: string; name: string; reason: string }
   /** Something to know, in a line. */
   | { type: 'notice'; text: string }

@@ -11,7 +11,11 @@ import type { PreparedCall, Tool, ToolCall, ToolContext, ToolResult } from './to
 type Approval = 'once' | 'always' | 'no'
 
 /** Asks the person; where nobody is there, it is absent. */
-export type Approve = (request: { toolName: string; summary: string }) => Promise<Approval>
+export type Approve = (request: {
+  toolName: string
+  summary: string
+  preview: readonly string[]
+}) => Promise<Approval>
 
 /** What calls are answered with. */
 export interface CallRoom {
@@ -46,6 +50,7 @@ export async function answerCall(
     room.emit({ type: 'tool', id: block.id, name, summary: prepared.summary })
     const refusal = await refusalOf(room, name, prepared)
     if (refusal === undefined) return await prepared.run()
+    room.emit({ type: 'denial', id: block.id, name, reason: refusal })
     room.onDenial({ toolName: name, toolUseId: block.id, toolInput: input })
     return failed(refusal)
   } catch (error) {
@@ -58,14 +63,14 @@ export async function answerCall(
 async function refusalOf(
   room: CallRoom,
   toolName: string,
-  { access, summary }: PreparedCall,
+  { access, summary, preview = [] }: PreparedCall,
 ): Promise<string | undefined> {
   const rules = room.rules()
   const decision = decide(toolName, access, rules)
   if (decision.kind === 'allow') return undefined
   if (decision.kind === 'refuse') return decision.reason
   if (room.approve === undefined) return nobodyToAsk(toolName, access, rules.root)
-  const approval = await room.approve({ toolName, summary })
+  const approval = await room.approve({ toolName, summary, preview })
   if (approval === 'no') return `The user did not allow this call of ${toolName}.`
   if (approval === 'always') room.onAlways(toolName)
   return undefined

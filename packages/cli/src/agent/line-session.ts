@@ -1,9 +1,12 @@
 import type { Entry } from '@loci/session-jsonl'
+import { textOf } from '../commands/text.ts'
 import { withSession } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
+import { cutText } from '../cut-text.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { oneLine, printable } from '../printable.ts'
 import { reportError } from '../report-error.ts'
+import { isPrompt } from '../rewind-door.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { Approve } from './answer-calls.ts'
 import { chooseStart, lookAtPlace } from './choose-start.ts'
@@ -80,6 +83,10 @@ class Lines implements LineSession {
     this.say(`loci ${version} in ${root}; /help lists the commands`)
     this.say(this.#modelLine())
     await this.#look()
+    if (this.#isReadOnly())
+      this.say(
+        `${this.#home.dir} was not made by Loci and is only read: --write, or another --config-dir, lets you talk here`,
+      )
     let exitCode = 0
     let line = firstPrompt ?? (await this.#input.readLine('> '))
     while (line !== null) {
@@ -89,6 +96,8 @@ class Lines implements LineSession {
       if (signal.aborted) return 130
       line = await this.#input.readLine('> ')
     }
+    // The shell's prompt is to begin a line.
+    if (line === null && this.#input.isInteractive) this.context.print('\n')
     if (this.#input.wasInterrupted) return 130
     return this.#input.isInteractive ? 0 : exitCode
   }
@@ -142,6 +151,11 @@ class Lines implements LineSession {
     return this.#opened
   }
 
+  /** Whether a new conversation could not be written. */
+  #isReadOnly(): boolean {
+    return this.#start.kind === 'new' && this.#home.kind === 'foreign' && this.context.options.write !== true
+  }
+
   #modelLine(): string {
     const { model, isOffline } = this.#model
     return isOffline
@@ -153,6 +167,11 @@ class Lines implements LineSession {
     if (this.#start.kind !== 'resume') return
     const { place } = this.#start
     this.say(`session ${place.sessionId}`)
+    const chain = await this.chain()
+    const prompt = chain.findLast(isPrompt)
+    if (prompt) this.say(`> ${shortly(textOf(prompt))}`)
+    const answer = chain.findLast((entry) => entry.type === 'assistant' && textOf(entry) !== '')
+    if (answer && prompt && chain.indexOf(answer) > chain.indexOf(prompt)) this.say(shortly(textOf(answer)))
     for (const notice of await lookAtPlace(this.#home, place)) this.say(notice)
   }
 
@@ -196,12 +215,17 @@ class Lines implements LineSession {
     }
   }
 
-  readonly #approve: Approve = async ({ toolName, summary }) => {
+  readonly #approve: Approve = async ({ toolName, summary, preview }) => {
+    for (const line of preview) this.say(`  ${oneLine(line)}`)
     this.#endLine()
     const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
-    const answer = (await this.#input.ask(question))?.trim().toLowerCase() ?? ''
-    if (answer === 'y' || answer === 'yes') return 'once'
-    return answer === 'a' || answer === 'always' ? 'always' : 'no'
+    for (;;) {
+      const answer = (await this.#input.ask(question))?.trim().toLowerCase()
+      if (answer === 'y' || answer === 'yes') return 'once'
+      if (answer === 'a' || answer === 'always') return 'always'
+      if (answer === undefined || answer === '' || answer === 'n' || answer === 'no') return 'no'
+      this.say('y, a or n is an answer; Ctrl-C interrupts')
+    }
   }
 
   #show(event: AgentEvent): void {
@@ -222,17 +246,20 @@ class Lines implements LineSession {
   }
 }
 
+const MAX_SHOWN_UNITS = 300
+
 /** The first line of a text, and the last, which says how a command ended. */
 function shortly(text: string): string {
   const all = text.split('\n').filter((line) => line.trim() !== '')
   const [first = ''] = all
-  return oneLine(all.length > 1 ? `${first} … ${all.at(-1)}` : first)
+  const short = oneLine(all.length > 1 ? `${first} … ${all.at(-1)}` : first)
+  return short.length > MAX_SHOWN_UNITS ? `${cutText(short, MAX_SHOWN_UNITS)}…` : short
 }
 
 function usageLine({ numTurns, usage }: TurnResult): string {
   const { inputTokens, outputTokens, cacheReadInputTokens, cacheCreationInputTokens, costUsd } = usage
   const sent = inputTokens + cacheReadInputTokens + cacheCreationInputTokens
-  const cost = costUsd === null ? 'cost unknown' : `$${costUsd.toFixed(4)}`
+  const cost = costUsd === null ? ', cost unknown' : costUsd === 0 ? '' : `, $${costUsd.toFixed(4)}`
   const requests = `${numTurns} ${numTurns === 1 ? 'request' : 'requests'}`
-  return `${requests}, ${sent} tokens sent (${cacheReadInputTokens} cached), ${outputTokens} received, ${cost}`
+  return `${requests}, ${sent} tokens sent (${cacheReadInputTokens} cached), ${outputTokens} received${cost}`
 }

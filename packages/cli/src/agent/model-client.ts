@@ -1,4 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { LociError } from '@loci/disk'
 import { createMessagesApi } from '../messages-api/messages-api.ts'
 import { OFFLINE_MODEL_NAME, answerOffline } from '../offline-model/offline-model.ts'
 
@@ -38,6 +39,11 @@ export function openModelClient(options: {
     return { client, model: OFFLINE_MODEL_NAME, isOffline: true }
   }
   const baseURL = env['ANTHROPIC_BASE_URL'] || 'https://api.anthropic.com'
+  if (!/^https?:$/.test(URL.canParse(baseURL) ? new URL(baseURL).protocol : ''))
+    throw new LociError(
+      'CONFIG_INVALID',
+      `ANTHROPIC_BASE_URL is no URL of a server: ${JSON.stringify(baseURL)}`,
+    )
   const client = new Anthropic({ apiKey, authToken, baseURL, ...quiet })
   return { client, model: options.model ?? (env['ANTHROPIC_MODEL'] || DEFAULT_MODEL), isOffline: false }
 }

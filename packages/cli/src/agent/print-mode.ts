@@ -35,6 +35,7 @@ export async function runPrint(
     if (format === 'stream-json') streamEvent(event, printJson)
     else if (event.type === 'retry') notify(`${event.reason}; trying again in ${event.waitMs} ms`)
     else if (event.type === 'notice') notify(event.text)
+    else if (event.type === 'denial') notify(`${event.name} was refused: ${event.reason}`)
   }
   const { agent, notices } = await startAgent(context, start, {
     model,
@@ -53,9 +54,19 @@ export async function runPrint(
     const result = error === undefined ? text : error.message
     if (format === 'text') print(error === undefined ? `${printable(result)}\n` : '')
     else {
-      const { totalUsage } = agent.state.getState()
       const isError = error !== undefined
-      printJson({ type: 'result', ...about, messageId, result, isError, numTurns, usage, totalUsage })
+      const { permissionDenials, totalUsage } = agent.state.getState()
+      printJson({
+        type: 'result',
+        ...about,
+        messageId,
+        result,
+        isError,
+        numTurns,
+        usage,
+        totalUsage,
+        permissionDenials,
+      })
     }
     if (error === undefined) return 0
     const { line, exitCode } = reportError(error, 'onCommandLine')
@@ -71,5 +82,5 @@ function streamEvent(event: AgentEvent, printJson: (value: unknown) => void): vo
   if (event.type === 'text') printJson({ type: 'text', delta: event.delta })
   else if (event.type === 'written') {
     for (const { type, uuid, message } of event.entries) printJson({ type, uuid, message })
-  } else if (event.type === 'retry' || event.type === 'notice') printJson(event)
+  } else if (event.type === 'retry' || event.type === 'notice' || event.type === 'denial') printJson(event)
 }

@@ -65,6 +65,7 @@ export async function startSession(options: {
   const fork = await forkWithHistory(home, { ...start.place, cwd: root }, { ...wish, toHome })
   const where = isForeign ? ` in ${toHome.dir}; ${home.dir} was not made by Loci and stays as it is` : ''
   notices.push(`Copied session ${start.place.sessionId} into ${fork.sessionId}${where}.`)
+  if (isForeign) notices.push(`loci --resume ${fork.sessionId} goes on there another time.`)
   const { projectDir, sessionId } = fork
   const session = await openSession({ ...writing, projectDir, sessionId, cwd: root })
   return { session, home: toHome, projectDir, root, notices }

@@ -8,7 +8,7 @@ import type { SessionPlace } from '../find-session.ts'
 import { filesTarget } from '../rewind-door.ts'
 import { oneLine } from '../printable.ts'
 import { changeLine, needsDecision, nothingToRewind, planLines, rewindLines } from '../rewind-report.ts'
-import { lines, parameter, textOf } from './text.ts'
+import { counted, lines, parameter, textOf } from './text.ts'
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
   const place = await placeOf(context)
@@ -20,7 +20,7 @@ export async function listCommand(context: CommandContext): Promise<CommandResul
   )
   const text = value.map(
     ({ messageId, timestamp, trackedFileBackups }, index) =>
-      `${messageId}  ${timestamp}  ${Object.keys(trackedFileBackups).length} files  ${oneLine(prompts[index] ?? '')}`,
+      `${messageId}  ${timestamp}  ${counted(Object.keys(trackedFileBackups).length, 'file')}  ${oneLine(prompts[index] ?? '')}`,
   )
   return { value, text: lines(text.length === 0 ? [`no snapshots of session ${place.sessionId}`] : text) }
 }

@@ -7,7 +7,7 @@ import { findSession } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { conversationTarget } from '../rewind-door.ts'
 import { oneLine } from '../printable.ts'
-import { damageLines, lines, parameter, textOf } from './text.ts'
+import { counted, damageLines, lines, parameter, textOf } from './text.ts'
 
 export async function listCommand({ home, cwd, options }: CommandContext): Promise<CommandResult> {
   const value = await listSessions({
@@ -55,7 +55,11 @@ function entryLines(entries: readonly Entry[]): string[] {
     ...(entries.length === 0
       ? ['the conversation is empty here; loci sessions tips lists its other ends']
       : []),
-    ...(rest === 0 ? [] : [`(and ${rest} attachments and system lines; --json lists them)`]),
+    ...(rest === 0
+      ? []
+      : [
+          `(and ${counted(rest, 'attachment or system line', 'attachments and system lines')}; --json lists them)`,
+        ]),
   ]
 }
 

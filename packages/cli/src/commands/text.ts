@@ -18,6 +18,11 @@ export function damageLines(damage: readonly Damage[]): string[] {
   return rest > 0 ? [...shown, `damage: ${rest} more; --json lists all`] : shown
 }
 
+/** A number and what it is of. */
+export function counted(count: number, one: string, many: string = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
 /** The nth word after the command's own; the table has made sure that it is there. */
 export function parameter(context: CommandContext, index: number): string {
   return context.parameters[index] ?? ''

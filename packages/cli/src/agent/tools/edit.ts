@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { changeFile } from './change-file.ts'
 import { fileTarget } from './file-target.ts'
 import { MAX_TEXT_BYTES, checkRegular, readText } from './file-text.ts'
+import { previewOf } from './preview.ts'
 import { defineTool, done, failed, filePath, wholeText } from './tool.ts'
 import type { Tool } from './tool.ts'
 
@@ -20,7 +21,8 @@ export const editTool: Tool = defineTool({
     checkRegular(target)
     return {
       access: { kind: 'edit', path: target.path },
-      summary: `change ${target.name}`,
+      summary: `change ${target.name}${replace_all ? ', everywhere' : ''}`,
+      preview: previewOf({ removed: old_string, added: new_string }),
       async run() {
         const { text, hasByteOrderMark, stamp } = await readText(target)
         const count = countIn(text, old_string)

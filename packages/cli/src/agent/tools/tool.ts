@@ -37,6 +37,8 @@ export interface PreparedCall {
   access: Access
   /** What would be done, in a line, for who is asked. */
   summary: string
+  /** The same in detail, a line each. */
+  preview?: readonly string[]
   run(): Promise<ToolResult>
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { changeFile } from './change-file.ts'
 import { fileTarget } from './file-target.ts'
 import { checkRegular } from './file-text.ts'
+import { previewOf } from './preview.ts'
 import { defineTool, done, filePath, wholeText } from './tool.ts'
 import type { Tool } from './tool.ts'
 
@@ -20,6 +21,7 @@ export const writeTool: Tool = defineTool({
     return {
       access: { kind: 'edit', path: target.path },
       summary: `${over === null ? 'create' : 'replace'} ${target.name} (${Buffer.byteLength(content)} bytes)`,
+      preview: previewOf({ added: content }),
       async run() {
         await changeFile({ target, text: content, over }, context, call)
         return done(`${over === null ? 'Created' : 'Replaced'} ${target.name}.`, {
