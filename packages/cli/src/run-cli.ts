@@ -1,6 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { createRequire } from 'node:module'
 import type { ConversationWorld } from './agent/run-conversation.ts'
+import { files, orAbsent } from '@loci/disk'
 import { UsageError, checkShape, parseInvocation } from './arguments.ts'
 import type { Invocation } from './arguments.ts'
 import { commands } from './commands.ts'
@@ -103,6 +104,8 @@ async function makeContext(
   const cwd = isAbsolute(options.cwd ?? '')
     ? (options.cwd ?? '')
     : resolve(startDirectory(world), options.cwd ?? '.')
+  if (options.cwd !== undefined && (await orAbsent(files.stat(cwd)))?.isDirectory() !== true)
+    throw new UsageError(`--cwd ${JSON.stringify(options.cwd)} is no directory`)
   return {
     home: await openConfigHome({
       dir: isAbsolute(dir) ? dir : resolve(startDirectory(world), dir),

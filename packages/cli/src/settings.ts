@@ -18,15 +18,20 @@ export interface Settings {
 /**
  * The settings in force: `<config>/settings.json`, over it `<cwd>/.claude/settings.json`, over that
  * `settings.local.json`. A project's checked-in file cannot say where memory is: whoever wrote it could have it
- * written anywhere.
+ * written anywhere. None of the project's files can switch file history off: who opens a project is not to lose the
+ * way back by it.
  * @throws {LociError} CONFIG_INVALID when a file is not JSON or a value has the wrong type; DISK_IO
  */
 export async function readSettings(options: { configDir: string; cwd: string }): Promise<Settings> {
   const user = await readSettingsFile(join(options.configDir, 'settings.json'))
-  const { autoMemoryDirectory: _untrusted, ...project } = await readSettingsFile(
-    join(options.cwd, '.claude', 'settings.json'),
+  const {
+    autoMemoryDirectory: _directory,
+    fileCheckpointingEnabled: _checkpointing,
+    ...project
+  } = await readSettingsFile(join(options.cwd, '.claude', 'settings.json'))
+  const { fileCheckpointingEnabled: _local, ...local } = await readSettingsFile(
+    join(options.cwd, '.claude', 'settings.local.json'),
   )
-  const local = await readSettingsFile(join(options.cwd, '.claude', 'settings.local.json'))
   return { ...user, ...project, ...local }
 }
 

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { tree } from '@loci/disk/testing'
+import { setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { runCli } from '@loci/cli'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { loci } from './run.ts'
 import type { Run } from './run.ts'
 
@@ -82,6 +82,12 @@ describe('a session of lines', () => {
     const { out } = await type(['read evil.txt'])
     expect(out).toContain('a␛[2Jb')
     expect(out).not.toContain('\u001B')
+  })
+
+  test('a line that begins with a path is a prompt', async () => {
+    const { out, err } = await type(['/etc/hosts: what is it?', '/ '])
+    expect(out).toContain(' tokens sent ')
+    expect(err).toBe('loci: there is no command "/"; /help lists them\n')
   })
 
   test('/help names each command', async () => {
@@ -354,6 +360,64 @@ describe('loci -p', () => {
     expect(await sessions()).toMatchObject([{ sessionId }])
     const again = await run('-p', 'hello', '--session-id', sessionId)
     expect(again).toMatchObject({ code: 1, out: '', err: expect.stringContaining('[SESSION_EXISTS]') })
+  })
+
+  test('a password in the URL of the server is refused, and not repeated', async () => {
+    const env = { ANTHROPIC_API_KEY: 'test', ANTHROPIC_BASE_URL: 'http://user:hush@127.0.0.1:1' }
+    const { code, err } = await loci({ ...place(), env }, '-p', 'hello')
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/ANTHROPIC_AUTH_TOKEN instead/) })
+    expect(err).not.toContain('hush')
+  })
+
+  test.each([
+    ['settings.json', false],
+    ['settings.local.json', false],
+    ['the settings of the user', true],
+    ['a variable', true],
+  ])('%s can switch file history off: %s; and then it is said', async (where, isOff) => {
+    const off = '{"fileCheckpointingEnabled":false}'
+    await mkdir(work.path('project/.claude'))
+    await mkdir(place().home)
+    await writeFile(work.path('home/loci.json'), '{}')
+    if (where.endsWith('.json')) await writeFile(work.path(`project/.claude/${where}`), off)
+    if (where.includes('user')) await writeFile(work.path('home/settings.json'), off)
+    const env: Record<string, string> = where.includes('variable')
+      ? { CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING: '1' }
+      : {}
+    const { err } = await loci({ ...place(), env }, '-p', 'hello')
+    expect(
+      err.includes('File history is switched off: what is changed or deleted cannot be brought back.'),
+    ).toBe(isOff)
+    expect(((await run('history', 'list', '--json')).json() as unknown[]).length).toBe(isOff ? 0 : 1)
+  })
+
+  test('a session that works in another directory says so', async () => {
+    await run('-p', 'hello')
+    await mkdir(work.path('elsewhere'))
+    const [session] = await sessions()
+    const other = { home: place().home, cwd: work.path('elsewhere') }
+    const { err } = await loci(
+      other,
+      '-p',
+      'create b.txt with "x"',
+      '--resume',
+      session?.sessionId ?? '',
+      ...edits,
+    )
+    expect(err).toContain(`The session works in ${place().cwd}, not in ${other.cwd}.`)
+    expect(await work.read('project/b.txt')).toBe('x\n')
+  })
+
+  test('a turn that cannot be written is one object all the same', async () => {
+    setFaultHook((operation, path) =>
+      operation === 'write' && path.endsWith('.jsonl')
+        ? Object.assign(new Error(), { code: 'ENOSPC' })
+        : undefined,
+    )
+    onTestFinished(() => setFaultHook(undefined))
+    const { code, out, err } = await run('-p', 'hello', '--json')
+    expect(JSON.parse(out)).toMatchObject({ type: 'result', isError: true, messageId: null, numTurns: 0 })
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^loci: [^\n]+\[DISK_FULL\]\n$/) })
   })
 
   test('a server that is no URL is refused at once', async () => {

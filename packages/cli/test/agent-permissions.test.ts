@@ -9,7 +9,7 @@ function rules(changes: Partial<PermissionRules> = {}): PermissionRules {
   return {
     mode: 'default',
     root: '/project',
-    readable: ['/home/.loci/projects/p/memory', '/home/.loci/projects/p/s/tool-results'],
+    asideDir: '/home/.loci/projects/p/s/tool-results',
     memoryDirs: ['/home/.loci/projects/p/memory', '/home/.loci/memory'],
     configDir: '/home/.loci',
     approvedTools: [],
@@ -32,6 +32,9 @@ const TABLE: readonly [string, Access, string][] = [
   ['Read', read('/'), 'ask ask ask allow'],
   ['Read', read('/etc/passwd'), 'ask ask ask allow'],
   ['Read', read('/home/.loci/projects/p/memory/a.md'), 'allow allow allow allow'],
+  ['Read', read('/home/.loci/projects/p/memory/logs/2026/11/2026-11-30.MD'), 'allow allow allow allow'],
+  // Settings can name any folder as memory; what is no memory in it is asked about.
+  ['Read', read('/home/.loci/projects/p/memory/id_rsa'), 'ask ask ask allow'],
   ['Read', read('/home/.loci/projects/p/memory-evil/a.md'), 'ask ask ask allow'],
   ['Read', read('/home/.loci/projects/p/s/tool-results/1.txt'), 'allow allow allow allow'],
   ['Read', read('/home/.loci/projects/p/s.jsonl'), 'ask ask ask allow'],

@@ -389,3 +389,54 @@ test('a bug in who shows the answer is no answer that broke off', async () => {
   await expect(agent.prompt('go', new AbortController().signal)).rejects.toThrow('a bug')
   expect(world.requests).toHaveLength(1)
 })
+
+test.each([
+  ['no role', { role: 'user' }],
+  ['no content', { content: 'hello' }],
+  ['a block that is none', { content: [null] }],
+  ['a call without a name', { content: [{ type: 'tool_use', id: 't', input: {} }] }],
+  ['a call whose name is a number', { content: [{ type: 'tool_use', id: 't', name: 5, input: {} }] }],
+  ['a call without an id', { content: [{ type: 'tool_use', name: 'Read', input: {} }] }],
+])('an answer with %s is none, and the conversation goes on', async (_what, wrong) => {
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1 },
+    ...wrong,
+  }
+  const events = [{ type: 'message_start', message }, { type: 'message_stop' }]
+  const stream = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+  world.client = new Anthropic({
+    apiKey: 'test',
+    baseURL: 'http://odd.invalid',
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: async () => new Response(stream, { headers: { 'content-type': 'text/event-stream' } }),
+  })
+  world.env['LOCI_MAX_RETRIES'] = '0'
+  const agent = await world.open()
+  const { error } = await agent.prompt('go', new AbortController().signal)
+  expect(error).toMatchObject({ code: 'MODEL_UNAVAILABLE', message: expect.stringMatching(/broke off/) })
+  await agent.close()
+  world.client = undefined
+  const again = await world.open(resume(agent.session, world.root))
+  expect((await prompt(again, 'go on')).text).toBe('ok')
+})
+
+test('what the server refuses for its content names the way back, and an input too deep to be sent is none', async () => {
+  world.script.push(fault(413, 'request_too_large'))
+  const agent = await world.open()
+  const { error, messageId } = await prompt(agent, 'go')
+  expect(error?.message).toContain(`/rewind ${messageId} takes the prompt back`)
+  let deep: unknown = 'x'
+  for (let level = 0; level < 400; level += 1) deep = { a: deep }
+  world.script.push(call('Read', { file_path: 'a.txt', deep }), say('done'))
+  expect((await prompt(agent, 'again')).text).toBe('done')
+  expect((await prompt(agent, 'and again')).text).toBe('ok')
+  expect(world.requests.map(({ status }) => status)).toEqual([413, 200, 200, 200])
+})

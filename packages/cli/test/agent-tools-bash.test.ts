@@ -5,7 +5,7 @@ import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runShell } from '../src/agent/tools/run-shell.ts'
 import type { ShellCommand } from '../src/agent/tools/run-shell.ts'
-import { FIRST, gone, isRunning, killGroup, toolRoom } from './agent-tools-room.ts'
+import { FIRST, gone, groups, isRunning, toolRoom } from './agent-tools-room.ts'
 
 afterEach(() => setFaultHook(undefined))
 
@@ -75,6 +75,9 @@ describe('what a command prints', () => {
       PATH: process.env['PATH'],
       ANTHROPIC_API_KEY: 'secret-1',
       ANTHROPIC_AUTH_TOKEN: 'secret-2',
+      ANTHROPIC_CUSTOM_HEADERS: 'X-Key: secret-3',
+      CLAUDE_CODE_OAUTH_TOKEN: 'secret-4',
+      LOCI_TEAM_TOKEN: 'secret-5',
       ANTHROPIC_BASE_URL: 'http://127.0.0.1:1',
       OTHER: 'other',
     }
@@ -150,11 +153,11 @@ describe('the end of a command', () => {
     expect((await stat(`${root}/got`)).isFile()).toBe(true)
   })
 
-  test('what it leaves running with its output elsewhere is not waited for', async () => {
+  test('what it leaves running with its output elsewhere is not waited for, and named', async () => {
     const { use } = await toolRoom()
     const { text } = await use('Bash', { command: 'sleep 100 >/dev/null 2>&1 & echo pid $!' })
     const pid = willEnd(text)
-    expect(text).toBe(`pid ${pid}`)
+    expect(text).toMatch(/^pid \d+\n\[something that it started goes on running; [^\n]+\]$/)
     expect(isRunning(pid)).toBe(true)
   })
 
@@ -169,7 +172,7 @@ describe('the end of a command', () => {
       env: { PATH: process.env['PATH'] },
       timeoutMs: 60_000,
       signal,
-      killGroup,
+      groups,
     }
     const all: readonly ShellCommand[] = [
       { ...plain, command: 'true' },

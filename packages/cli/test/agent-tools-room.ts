@@ -7,6 +7,7 @@ import { expect, onTestFinished, vi } from 'vitest'
 import type { AgentMemory } from '../src/agent/agent-memory.ts'
 import { answerCall } from '../src/agent/answer-calls.ts'
 import type { PermissionRules } from '../src/agent/permissions.ts'
+import type { ProcessGroups } from '../src/agent/tools/run-shell.ts'
 import { toolsFor } from '../src/agent/tools/tools.ts'
 import type { PreparedCall, ToolCall, ToolContext, ToolResult } from '../src/agent/tools/tool.ts'
 
@@ -59,7 +60,7 @@ export async function toolRoom(
     memory: NO_MEMORY,
     asideDir: `${home}/tool-results`,
     env: { PATH: process.env['PATH'] },
-    killGroup,
+    groups,
     ...context,
   }
   const call = { messageId: FIRST, signal }
@@ -79,7 +80,7 @@ export async function toolRoom(
           rules: () => ({
             mode: 'bypassPermissions',
             root,
-            readable: [],
+            asideDir: `${home}/tool-results`,
             memoryDirs: [],
             configDir: home,
             approvedTools: [],
@@ -101,12 +102,17 @@ export async function toolRoom(
   }
 }
 
-/** Ends a process group, as `bin.ts` does. */
-export function killGroup(pid: number): void {
+/** Process groups, as in `bin.ts`. */
+export const groups: ProcessGroups = {
+  kill: (pid) => void signal(pid, 'SIGKILL'),
+  isRunning: (pid) => signal(pid, 0),
+}
+
+function signal(pid: number, name: 'SIGKILL' | 0): boolean {
   try {
-    process.kill(-pid, 'SIGKILL')
+    return process.kill(-pid, name)
   } catch {
-    // It has ended by itself.
+    return false
   }
 }
 

@@ -14,6 +14,7 @@ import { startSession } from '../src/agent/start-session.ts'
 import type { Start } from '../src/agent/start-session.ts'
 import type { TurnResult } from '../src/agent/turn.ts'
 import { openConfigHome } from '../src/config-home.ts'
+import { groups } from './agent-tools-room.ts'
 
 /** What the stand-in does with one request. */
 export type Step = ModelAnswer | Fault | Answerer
@@ -101,7 +102,7 @@ export async function turnWorld(project: Record<string, TreeFile> = {}): Promise
           waits.push(ms)
           signal.throwIfAborted()
         },
-        killGroup: (pid) => void process.kill(-pid, 'SIGKILL'),
+        groups,
       })
       agents.push(agent)
       return agent

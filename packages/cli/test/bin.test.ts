@@ -2,7 +2,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { gone } from './agent-tools-room.ts'
 
 const BIN = new URL('../dist/bin.js', import.meta.url).pathname
 
@@ -98,4 +99,53 @@ test('--help and --version load no dependency and no command', () => {
     expect(status).toBe(0)
     expect(loaded.filter((url) => url.includes('node_modules') || url.includes('/commands/'))).toEqual([])
   }
+})
+
+const anything = ['--permission-mode', 'bypassPermissions']
+
+test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
+  '%s ends the command that runs, and the conversation in good order',
+  async (signal) => {
+    const argv = ['-p', 'run echo $$ > pid; exec sleep 100', ...anything]
+    const child = spawn(process.execPath, [BIN, ...argv], {
+      cwd: work.path('project'),
+      env: environment(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const pid = await vi.waitFor(async () => {
+      const text = await work.read('project/pid')
+      expect(text).toMatch(/^\d+\n$/)
+      return Number(text)
+    }, 10_000)
+    child.kill(signal)
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(130)
+    await gone(pid)
+    const shown = spawnSync(process.execPath, [BIN, '--continue'], {
+      cwd: work.path('project'),
+      env: environment(),
+      encoding: 'utf8',
+      input: '',
+    })
+    expect(shown.stdout).toContain('The last turn was interrupted')
+  },
+)
+
+test('a reader that has seen enough does not leave a turn half done', async () => {
+  const argv = ['-p', 'run echo done > done.txt', '--output-format', 'stream-json', ...anything]
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    cwd: work.path('project'),
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.once('data', () => child.stdout.destroy())
+  const [code] = await once(child, 'exit')
+  expect(code).toBe(0)
+  expect(await work.read('project/done.txt')).toBe('done\n')
+  const shown = spawnSync(process.execPath, [BIN, 'sessions', 'list', '--json'], {
+    cwd: work.path('project'),
+    env: environment(),
+    encoding: 'utf8',
+  })
+  expect(JSON.parse(shown.stdout)).toMatchObject([{ damaged: false, lastPrompt: 'run echo done > done.txt' }])
 })

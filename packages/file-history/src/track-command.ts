@@ -120,7 +120,12 @@ export class CommandTracker {
     const { dir, root, tracker, log, clock } = this.#options
     const now = await walkTree(root, [ownFolder(dir, root)])
     const changed: string[] = []
-    const untracked = new Set<string>([...now.unreadable].filter((key) => !base.unreadable.has(key)))
+    // What could not be seen before or after may have been changed, or be gone.
+    const untracked = new Set<string>(
+      [...now.unreadable, ...base.unreadable].filter(
+        (key) => now.unreadable.has(key) !== base.unreadable.has(key),
+      ),
+    )
     for (const key of new Set([...base.files.keys(), ...now.files.keys()])) {
       const before = base.files.get(key)
       const after = now.files.get(key)

@@ -4,7 +4,7 @@ import * as fs from 'node:fs/promises'
 import { verifyFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { edit, failure, project } from './project.ts'
 import type { Project } from './project.ts'
 
@@ -367,4 +367,18 @@ test('where recording fails after a command that failed, both errors are told', 
     { message: 'from the command' },
     { code: 'DISK_FULL' },
   ])
+})
+
+test('a directory that could not be read before, and is gone or can be read after, is named', async () => {
+  setFaultHook((operation, path) =>
+    operation === 'readdir' && path === work.path('d')
+      ? Object.assign(new Error('injected'), { code: 'EACCES' })
+      : undefined,
+  )
+  onTestFinished(() => setFaultHook(undefined))
+  const { untracked } = await history.trackCommand('c1', async () => {
+    setFaultHook(undefined)
+    await fs.rm(work.path('d'), { recursive: true })
+  })
+  expect(untracked).toEqual([work.path('d')])
 })

@@ -77,14 +77,15 @@ function addAssistant(turns: (UserTurn | AssistantTurn)[], entry: Entry, callsSe
   if (blocks.length === 0) return
   const id = messageId(entry)
   const last = turns.at(-1)
-  const joins =
-    last?.role === 'assistant' && ((id !== undefined && last.id === id) || last.results.size === 0)
+  const isSame = last?.role === 'assistant' && id !== undefined && last.id === id
+  const joins = last?.role === 'assistant' && (isSame || last.results.size === 0)
   const turn: AssistantTurn = joins
     ? last
     : { role: 'assistant', id, blocks: [], results: new Map(), notes: [] }
   if (!joins) turns.push(turn)
   turn.id = id
-  turn.blocks.push(...blocks)
+  // Where the line between two messages is lost they become one, which may begin with thinking but not go on with it.
+  turn.blocks.push(...(joins && !isSame ? blocks.filter((block) => !isThinking(block)) : blocks))
   for (const block of blocks) if (block.type === 'tool_use') turn.results.set(block.id, undefined)
 }
 
@@ -173,8 +174,12 @@ function resultsOf(turn: AssistantTurn): ToolResultBlock[] {
   return [...came, ...missing]
 }
 
+function isThinking({ type }: ContentBlock): boolean {
+  return type === 'thinking' || type === 'redacted_thinking'
+}
+
 function withoutTrailingThinking(blocks: readonly ContentBlock[]): ContentBlock[] {
-  const last = blocks.findLastIndex(({ type }) => type !== 'thinking' && type !== 'redacted_thinking')
+  const last = blocks.findLastIndex((block) => !isThinking(block))
   return blocks.slice(0, last + 1)
 }
 

@@ -50,9 +50,10 @@ const BATCH = 16
 /** A file's time comes from a coarser clock than an entry's. */
 const CLOCK_SLACK_MS = 2_000
 
-/** Equals stay as they were read, the file last written first: a fork comes before what it is a copy of. */
+/** A fork with nothing new is newer than what it is a copy of. Equals stay as they were read, the file last written first. */
 function byActivity(a: SessionInfo, b: SessionInfo): number {
-  return b.lastActivityMs - a.lastActivityMs
+  const isFork = ({ forkedFrom }: SessionInfo): number => (forkedFrom === undefined ? 0 : 1)
+  return b.lastActivityMs - a.lastActivityMs || isFork(b) - isFork(a)
 }
 
 function count(name: string, value: unknown): number {

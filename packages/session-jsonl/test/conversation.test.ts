@@ -118,6 +118,22 @@ describe('the messages of a chain', () => {
       ],
     ],
     [
+      'of two messages that became one, since the line between them is lost, only the first may think',
+      [
+        u('m1', null, 'hi'),
+        a('m2', 'm1', [thinking, text('1')], 'x'),
+        a('m3', 'm2', [thinking, text('2'), { type: 'redacted_thinking', data: 'd' }, text('3')], 'y'),
+        u('m4', 'm3', 'on'),
+        a('m5', 'm4', [thinking, text('4')], 'z'),
+      ],
+      [
+        ['user', 'hi'],
+        ['assistant', [thinking, text('1'), text('2'), text('3')]],
+        ['user', 'on'],
+        ['assistant', [thinking, text('4')]],
+      ],
+    ],
+    [
       'unsigned thinking cannot be sent',
       [u('m1', null, 'hi'), a('m2', 'm1', [{ type: 'thinking', thinking: 'x' }, text('1')])],
       [

@@ -88,18 +88,32 @@ class Lines implements LineSession {
         `${this.#home.dir} was not made by Loci and is only read: --write, or another --config-dir, lets you talk here`,
       )
     let exitCode = 0
-    let line = firstPrompt ?? (await this.#input.readLine('> '))
+    let line = firstPrompt ?? (await this.#readLine())
     while (line !== null) {
       const text = line.trim()
       if (text === '/exit' || text === '/quit') break
       if (text !== '') exitCode = Math.max(exitCode, await this.#handle(text))
       if (signal.aborted) return 130
-      line = await this.#input.readLine('> ')
+      line = await this.#readLine()
     }
     // The shell's prompt is to begin a line.
     if (line === null && this.#input.isInteractive) this.context.print('\n')
-    if (this.#input.wasInterrupted) return 130
+    if (this.#input.wasInterrupted || signal.aborted) return 130
     return this.#input.isInteractive ? 0 : exitCode
+  }
+
+  /** The next line; `null` at the end, or when the run is interrupted meanwhile. */
+  async #readLine(): Promise<string | null> {
+    const { signal } = this.context
+    const listening = new AbortController()
+    const interrupted = new Promise<null>((resolve) => {
+      signal.addEventListener('abort', () => resolve(null), { signal: listening.signal })
+    })
+    try {
+      return await Promise.race([this.#input.readLine('> '), interrupted])
+    } finally {
+      listening.abort()
+    }
   }
 
   say(line: string): void {
@@ -178,7 +192,8 @@ class Lines implements LineSession {
   /** Its exit code, if it were alone. An error ends the line, not the session. */
   async #handle(text: string): Promise<number> {
     try {
-      if (text.startsWith('/')) {
+      // A path that begins a line is none of our commands.
+      if (/^\/[a-z-]*(\s|$)/.test(text)) {
         await runSlash(this, text)
         return 0
       }

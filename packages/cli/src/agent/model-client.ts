@@ -39,11 +39,22 @@ export function openModelClient(options: {
     return { client, model: OFFLINE_MODEL_NAME, isOffline: true }
   }
   const baseURL = env['ANTHROPIC_BASE_URL'] || 'https://api.anthropic.com'
-  if (!/^https?:$/.test(URL.canParse(baseURL) ? new URL(baseURL).protocol : ''))
+  checkServer(baseURL)
+  const client = new Anthropic({ apiKey, authToken, baseURL, ...quiet })
+  return { client, model: options.model ?? (env['ANTHROPIC_MODEL'] || DEFAULT_MODEL), isOffline: false }
+}
+
+function checkServer(baseURL: string): void {
+  const url = URL.canParse(baseURL) ? new URL(baseURL) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new LociError(
       'CONFIG_INVALID',
       `ANTHROPIC_BASE_URL is no URL of a server: ${JSON.stringify(baseURL)}`,
     )
-  const client = new Anthropic({ apiKey, authToken, baseURL, ...quiet })
-  return { client, model: options.model ?? (env['ANTHROPIC_MODEL'] || DEFAULT_MODEL), isOffline: false }
+  // Not repeated here: it would stand in logs.
+  if (url.username !== '' || url.password !== '')
+    throw new LociError(
+      'CONFIG_INVALID',
+      'ANTHROPIC_BASE_URL holds a password; give ANTHROPIC_AUTH_TOKEN instead',
+    )
 }

@@ -20,6 +20,7 @@ import { toolsFor } from './tools/tools.ts'
 import { runTurn } from './turn.ts'
 import type { TurnResult } from './turn.ts'
 import { addUsage, totalOf } from './usage.ts'
+import type { ProcessGroups } from './tools/run-shell.ts'
 
 /** What an agent is opened with. */
 export interface AgentOptions {
@@ -36,7 +37,7 @@ export interface AgentOptions {
   emit: (event: AgentEvent) => void
   now: () => Date
   wait: Wait
-  killGroup: ((pid: number) => void) | undefined
+  groups: ProcessGroups | undefined
 }
 
 /** A conversation that can be gone on with: the session, its files, its memory and a model. */
@@ -63,7 +64,6 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
   try {
     const { home, env, root, bare, model } = options
     const memory = await openMemory({ home, cwd: root, env, bare, sessionId: session.id })
-    const system = systemPrompt({ root, memory: (await memory.prompt())?.system ?? null })
     // Real paths, as tools name what they touch: a link to the config home hides nothing.
     const configDir = await followLinks(home.dir)
     const asideDir = await followLinks(toolResultsDir(options.projectDir, session.id))
@@ -76,8 +76,10 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         totalUsage: totalOf((await session.records('cost-state')).at(-1)),
       }),
     )
+    const guidance = (await memory.prompt())?.system ?? null
     // Last: what fails after it would leave its lease behind.
     const history = await openHistory(session, options)
+    const system = systemPrompt({ root, memory: guidance, hasHistory: history !== null })
     const calls = callRoom({ history, memory, state, configDir, asideDir, options })
     return {
       session,
@@ -141,14 +143,14 @@ function callRoom(room: {
   options: AgentOptions
 }): CallRoom {
   const { history, memory, state, configDir, asideDir, options } = room
-  const { root, env, approve, emit, killGroup } = options
+  const { root, env, approve, emit, groups } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
-    context: { root, history, memory, asideDir, env, killGroup },
+    context: { root, history, memory, asideDir, env, groups },
     rules: () => ({
       mode: state.getState().permissionMode,
       root,
-      readable: [...memory.dirs, asideDir],
+      asideDir,
       memoryDirs: memory.dirs,
       configDir,
       approvedTools: state.getState().approvedTools,

@@ -17,9 +17,9 @@ export type Decision = { kind: 'allow' } | { kind: 'ask' } | { kind: 'refuse'; r
 export interface PermissionRules {
   mode: PermissionMode
   root: string
-  /** Folders that may always be read: memory, what this session has put aside. */
-  readable: readonly string[]
-  /** Folders that no tool edits directly. */
+  /** Where this session puts large results aside; always read. */
+  asideDir: string
+  /** Always read, as far as they hold memories (Markdown): settings can name any folder. No tool edits them directly. */
   memoryDirs: readonly string[]
   configDir: string
   /** Names of tools that the person has allowed for the session. */
@@ -31,8 +31,9 @@ export function decide(toolName: string, access: Access, rules: PermissionRules)
   const { mode } = rules
   if (access.kind === 'recall') return { kind: 'allow' }
   if (access.kind === 'read') {
-    const free = [rules.root, ...rules.readable].some((dir) => isInside(dir, access.path))
-    return free || mode === 'bypassPermissions' || isApproved(toolName, rules)
+    const isOwn = isInside(rules.root, access.path) || isInside(rules.asideDir, access.path)
+    const isMemory = /\.md$/i.test(access.path) && rules.memoryDirs.some((dir) => isInside(dir, access.path))
+    return isOwn || isMemory || mode === 'bypassPermissions' || isApproved(toolName, rules)
       ? { kind: 'allow' }
       : { kind: 'ask' }
   }

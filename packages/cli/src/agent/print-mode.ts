@@ -1,10 +1,14 @@
+import { LociError, isLociError } from '@loci/disk'
 import { UsageError, parseChoice } from '../arguments.ts'
 import { oneLine, printable } from '../printable.ts'
 import { reportError } from '../report-error.ts'
 import type { AgentEvent } from './agent-event.ts'
-import { chooseStart, lookAtPlace } from './choose-start.ts'
+import { chooseStart } from './choose-start.ts'
+import { lookAtSession } from './look-at-session.ts'
 import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
+import type { TurnResult } from './turn.ts'
+import { NO_USAGE } from './usage.ts'
 
 /**
  * `loci -p`: one turn, and out. Resolves to the exit code: 0, 1 when the turn failed, 130 when it was interrupted.
@@ -30,7 +34,6 @@ export async function runPrint(
   const permissionMode = choosePermissionMode(context)
   const start = await chooseStart(context)
   const model = chooseModel(context)
-  if (start.kind !== 'new') for (const text of await lookAtPlace(context.home, start.place)) notify(text)
   const emit = (event: AgentEvent): void => {
     if (format === 'stream-json') streamEvent(event, printJson)
     else if (event.type === 'retry') notify(`${event.reason}; trying again in ${event.waitMs} ms`)
@@ -44,13 +47,14 @@ export async function runPrint(
     emit,
   })
   try {
+    if (start.kind !== 'new') notices.push(...(await lookAtSession(agent.session, agent.history)))
     for (const text of notices) notify(text)
     if (model.isOffline && format === 'text')
       notify(`${model.model} answers, the offline model: rule-based, not a real one`)
     const about = { sessionId: agent.session.id, model: model.model, offline: model.isOffline }
     if (format === 'stream-json')
       printJson({ type: 'init', ...about, permissionMode, cwd: agent.state.getState().cwd })
-    const { messageId, text, numTurns, usage, error } = await agent.prompt(prompt, signal)
+    const { messageId, text, numTurns, usage, error } = await agent.prompt(prompt, signal).catch(failedTurn)
     const result = error === undefined ? text : error.message
     if (format === 'text') print(error === undefined ? `${printable(result)}\n` : '')
     else {
@@ -68,14 +72,25 @@ export async function runPrint(
         permissionDenials,
       })
     }
+    await agent.close()
     if (error === undefined) return 0
     const { line, exitCode } = reportError(error, 'onCommandLine')
     // Who interrupted it knows.
     if (exitCode !== 130) warn(`${line}\n`)
     return exitCode
-  } finally {
-    await agent.close()
+  } catch (error) {
+    // What went wrong first is what is told.
+    await agent.close().catch(() => undefined)
+    throw error
   }
+}
+
+/** A turn that came to nothing because it could not be written. A bug of ours is not passed off as one. */
+function failedTurn(error: unknown): Omit<TurnResult, 'messageId'> & { messageId: null } {
+  if (!isLociError(error)) throw error
+  const { code, message, details } = error
+  const failure = new LociError(code, message, { cause: error, ...(details ? { details } : {}) })
+  return { messageId: null, text: '', numTurns: 0, usage: NO_USAGE, error: failure }
 }
 
 function streamEvent(event: AgentEvent, printJson: (value: unknown) => void): void {

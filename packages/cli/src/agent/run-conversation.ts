@@ -6,6 +6,7 @@ import { printable } from '../printable.ts'
 import { linesOf } from './line-input.ts'
 import type { LineInput } from './line-input.ts'
 import type { ConversationContext } from './start-agent.ts'
+import type { ProcessGroups } from './tools/run-shell.ts'
 
 /** What a conversation needs of the outside world, beside what a command needs. */
 export interface ConversationWorld {
@@ -16,8 +17,8 @@ export interface ConversationWorld {
   isPiped?: boolean
   /** Called once by a run that ends in good order when it is interrupted; by others not at all. */
   listenForInterrupt?: () => AbortSignal
-  /** Ends a process group; default: the one process is ended. */
-  killGroup?: (pid: number) => void
+  /** The groups of processes that commands run in; default: only the first process of a command is ended. */
+  groups?: ProcessGroups
   now?: () => Date
   readInput: () => Promise<string>
   print: (text: string) => void
@@ -55,19 +56,20 @@ export async function runConversation(
     return rewindFiles(world, context, options['rewind-files'])
   }
   checkOptions(options.print === true ? '-p' : 'a session', options.print === true ? TURN : TALK, invocation)
+  // What waits for input is ended by an interruption at once.
+  const given = options.print === true && world.isPiped !== false ? await world.readInput() : ''
   const conversation: ConversationContext = {
     ...context,
     now: world.now ?? ((): Date => new Date()),
     wait: (ms, signal) => sleep(ms, undefined, { signal }),
-    killGroup: world.killGroup,
+    groups: world.groups,
     signal: world.listenForInterrupt?.() ?? new AbortController().signal,
     print: world.print,
     warn: world.warn,
   }
   if (options.print === true) {
     const { runPrint } = await import('./print-mode.ts')
-    const input = world.isPiped === false ? '' : await world.readInput()
-    return runPrint(conversation, { prompt, input })
+    return runPrint(conversation, { prompt, input: given })
   }
   const { runLines } = await import('./line-session.ts')
   const input = world.openLines?.() ?? linesOf(await world.readInput())

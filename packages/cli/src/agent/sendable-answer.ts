@@ -22,7 +22,8 @@ export function knownIds(chain: readonly Entry[], replacements: readonly RecordD
 /**
  * An answer as it can be sent back. A message or a call whose id is known gets a new one: what was written under it
  * before, lines of one message or a replaced result, would be taken for theirs. So does a call with an id that the API
- * would refuse, and a name is cut down to what it takes. Pure but for the ids.
+ * would refuse; a name is cut down to what it takes, and an input that nests too deep is left out, which the tool will
+ * say. Pure but for the ids.
  */
 export function sendableAnswer(
   message: Anthropic.Message,
@@ -35,10 +36,19 @@ export function sendableAnswer(
     if (block.type !== 'tool_use') return block
     const id = taken.has(block.id) || !/^[\w-]{1,200}$/.test(block.id) ? newId('toolu') : block.id
     taken.add(id)
-    return { ...block, id, name: block.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || '_' }
+    const input = isShallow(block.input, MAX_DEPTH) ? block.input : {}
+    return { ...block, id, input, name: block.name.replaceAll(/[^\w-]/g, '_').slice(0, 128) || '_' }
   })
   const isNew = message.id !== '' && !known.messages.has(message.id)
   return { ...message, id: isNew ? message.id : newId('msg'), content }
+}
+
+/** Levels of an input; the API refuses a request that nests deeper than some hundreds, and with it the conversation. */
+const MAX_DEPTH = 100
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((part: unknown) => isShallow(part, depth - 1))
 }
 
 function messageIdsOf({ message }: Entry): string[] {

@@ -12,13 +12,14 @@ import type { Agent } from './open-agent.ts'
 import { startSession } from './start-session.ts'
 import type { Start } from './start-session.ts'
 import type { Wait } from './stream-answer.ts'
+import type { ProcessGroups } from './tools/run-shell.ts'
 
 /** What a conversation needs from outside, beside what commands need. */
 export interface ConversationContext extends CommandContext {
   version: string
   now: () => Date
   wait: Wait
-  killGroup: ((pid: number) => void) | undefined
+  groups: ProcessGroups | undefined
   /** Aborted when the run is interrupted. */
   signal: AbortSignal
   print: (text: string) => void
@@ -60,12 +61,14 @@ export async function startAgent(
     emit: (event: AgentEvent) => void
   },
 ): Promise<StartedAgent> {
-  const { env, options, cwd, version, now, wait, killGroup } = context
+  const { env, options, cwd, version, now, wait, groups } = context
   const write = options.write === true
   const started = await startSession({ start, home: context.home, env, write, cwd, version, now })
   const { session, home, projectDir, root, notices } = started
   const bare = options.bare === true
-  const agent = await openAgent(session, { ...how, home, env, projectDir, root, bare, now, wait, killGroup })
+  const agent = await openAgent(session, { ...how, home, env, projectDir, root, bare, now, wait, groups })
+  if (agent.history === null)
+    notices.push('File history is switched off: what is changed or deleted cannot be brought back.')
   const place = { sessionId: session.id, path: session.path, projectDir, cwd: root }
   return { agent, home, place, notices }
 }

@@ -52,6 +52,8 @@ export async function startSession(options: {
   const notices: string[] = []
   const { root, isGone } = await workingDirectory(start.place, cwd)
   if (isGone) notices.push(`${start.place.cwd}, the directory of the session, is gone; going on in ${root}.`)
+  else if (root !== (await orAbsent(files.realpath(cwd))))
+    notices.push(`The session works in ${root}, not in ${cwd}.`)
   const isForeign = home.kind === 'foreign' && !options.write
   if (start.kind === 'resume' && !isForeign) {
     await home.claim()

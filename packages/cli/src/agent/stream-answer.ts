@@ -1,6 +1,7 @@
 import { APIConnectionError, APIError, BadRequestError } from '@anthropic-ai/sdk'
 import type Anthropic from '@anthropic-ai/sdk'
 import { LociError, errorMessage } from '@loci/disk'
+import { z } from 'zod'
 import { cutText } from '../cut-text.ts'
 import { oneLine } from '../printable.ts'
 
@@ -71,6 +72,7 @@ export async function streamAnswer(options: {
         if (part?.isWhole === true) return part.message
         throw error
       })
+      checkShape(message)
       checkInputs(message, inputs)
       return { message, isWhole: true }
     } catch (error) {
@@ -85,7 +87,10 @@ export async function streamAnswer(options: {
         onRetry({ attempt, waitMs: 0, reason: `${failure.message}; its earlier thoughts are left out` })
         continue
       }
-      if (!failure.isPassing) throw new LociError('MODEL_REJECTED', failure.message, { cause: error })
+      if (!failure.isPassing) {
+        const { status } = error instanceof APIError ? error : {}
+        throw new LociError('MODEL_REJECTED', failure.message, { cause: error, details: { status } })
+      }
       if (attempt > maxRetries) {
         const message = `${failure.message}; tried ${attempt} ${attempt === 1 ? 'time' : 'times'}, try again later`
         throw new LociError('MODEL_UNAVAILABLE', message, { cause: error })
@@ -115,6 +120,23 @@ function withoutThoughts(
 function isThought({ type }: Anthropic.ContentBlockParam): boolean {
   return type === 'thinking' || type === 'redacted_thinking'
 }
+
+/** What no server of the Messages API sends, and could neither be written down nor sent back. */
+function checkShape(message: unknown): void {
+  if (!answerSchema.safeParse(message).success) throw new Error('it is no message of the Messages API')
+}
+
+const answerSchema = z.object({
+  role: z.literal('assistant'),
+  content: z.array(
+    z.union([
+      z.object({ type: z.literal('text'), text: z.string() }),
+      z.object({ type: z.literal('tool_use'), id: z.string(), name: z.string() }),
+      z.object({ type: z.string().refine((type) => type !== 'text' && type !== 'tool_use') }),
+    ]),
+  ),
+  usage: z.object({ input_tokens: z.number(), output_tokens: z.number() }),
+})
 
 /** Stop reasons with which the last call of a message may be cut in the middle. */
 const CUT: ReadonlySet<string | null> = new Set(['max_tokens', 'refusal', 'model_context_window_exceeded'])

@@ -79,10 +79,20 @@ export async function runTurn(room: TurnRoom, prompt: string, signal: AbortSigna
       await turn.end(prompt).catch(() => undefined)
       throw error
     }
-    turn.result.error = failure
+    turn.result.error = withWayOut(failure, turn.result.messageId)
   }
   await turn.end(prompt)
   return turn.result
+}
+
+/** What the server refuses is refused again with every prompt that follows. */
+function withWayOut(error: LociError, promptId: string): LociError {
+  const status = error.details?.['status']
+  if (error.code !== 'MODEL_REJECTED' || ![400, 413, 422].includes(Number(status))) return error
+  return new LociError(error.code, `${error.message}; /rewind ${promptId} takes the prompt back`, {
+    cause: error,
+    details: { ...error.details },
+  })
 }
 
 /** Why a turn came to nothing, when neither the disk nor a bug of ours is to blame. */

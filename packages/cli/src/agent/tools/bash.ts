@@ -12,7 +12,7 @@ const MAX_TIMEOUT_MS = 600_000
 export const bashTool: Tool = defineTool({
   name: 'Bash',
   description:
-    'Runs a command with bash in the project directory, without standard input. Returns what it printed, errors in between, or "(no output)"; then lines in [brackets]: its exit code if that is not 0, whether it was ended, and what it changed that undo does not cover. All else that it changes in the project can be brought back.',
+    'Runs a command with bash in the project directory, without standard input. Returns what it printed, errors in between, or "(no output)"; then lines in [brackets]: its exit code if that is not 0, whether it was ended, whether something goes on running, and what it changed that undo does not cover.',
   schema: z.strictObject({
     command: systemText().describe('The command'),
     timeout_ms: z
@@ -71,12 +71,12 @@ interface CoveredRun {
 async function runCovered(
   command: string,
   timeoutMs: number,
-  { root, env, history, killGroup }: ToolContext,
+  { root, env, history, groups }: ToolContext,
   { messageId, signal }: ToolCall,
 ): Promise<CoveredRun> {
   let ran: ShellResult | string | undefined
   const run = async (): Promise<ShellResult | string> => {
-    ran = await runShell({ command, cwd: root, env: withoutKeys(env), timeoutMs, signal, killGroup })
+    ran = await runShell({ command, cwd: root, env: withoutKeys(env), timeoutMs, signal, groups })
     return ran
   }
   try {
@@ -90,11 +90,12 @@ async function runCovered(
   }
 }
 
-/** What pays for the model is no business of the commands that it writes. */
+/** What pays for the model, and lets into the team's memory, is no business of the commands that it writes. */
 function withoutKeys(env: ToolContext['env']): ToolContext['env'] {
-  const { ANTHROPIC_API_KEY: _key, ANTHROPIC_AUTH_TOKEN: _token, ...rest } = env
-  return rest
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !KEYS.test(name)))
 }
+
+const KEYS = /^(ANTHROPIC|CLAUDE|LOCI)_.*(KEY|TOKEN|SECRET|HEADERS)$/
 
 function outputOf({ output, droppedBytes }: ShellResult): string {
   const dropped = droppedBytes > 0 ? `\n[${droppedBytes} further bytes of output were not kept]` : ''

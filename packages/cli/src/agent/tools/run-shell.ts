@@ -17,6 +17,14 @@ export interface ShellResult {
   isLeftRunning: boolean
 }
 
+/** The groups of processes that commands run in, by the number of the first process. */
+export interface ProcessGroups {
+  /** Ends all of a group; nothing happens if it is gone. */
+  kill(pid: number): void
+  /** Whether any process of a group is there. */
+  isRunning(pid: number): boolean
+}
+
 /** A command to run, and what may end it. */
 export interface ShellCommand {
   command: string
@@ -24,7 +32,7 @@ export interface ShellCommand {
   env: Readonly<Record<string, string | undefined>>
   timeoutMs: number
   signal: AbortSignal
-  killGroup: ((pid: number) => void) | undefined
+  groups: ProcessGroups | undefined
 }
 
 /** Bytes of output that are kept of one command. */
@@ -41,7 +49,7 @@ const START = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1" 2>&1; 
  * background goes on; its output is read on and not kept. Never rejects: a string says why it could not be started.
  */
 export function runShell(options: ShellCommand): Promise<ShellResult | string> {
-  const { signal, timeoutMs, killGroup } = options
+  const { signal, timeoutMs, groups } = options
   const child = start(options)
   if (typeof child === 'string') return Promise.resolve(child)
   return new Promise((resolve) => {
@@ -49,8 +57,8 @@ export function runShell(options: ShellCommand): Promise<ShellResult | string> {
     let ended: ShellResult['ended'] = null
     const stop = (why: 'timeout' | 'interrupted'): void => {
       ended ??= why
-      if (killGroup === undefined) child.kill('SIGKILL')
-      else if (child.pid !== undefined) killGroup(child.pid)
+      if (groups === undefined) child.kill('SIGKILL')
+      else if (child.pid !== undefined) groups.kill(child.pid)
     }
     const onAbort = (): void => stop('interrupted')
     const timer = setTimeout(() => stop('timeout'), timeoutMs)
@@ -69,7 +77,9 @@ export function runShell(options: ShellCommand): Promise<ShellResult | string> {
       const finish = (isLeftRunning: boolean): void => {
         clearTimeout(lingering)
         child.off('close', onClose)
-        resolve({ ...output.take(), exitCode, killedBy, ended, isLeftRunning })
+        // What has let go of the output may run on all the same.
+        const isRunning = ended === null && child.pid !== undefined && groups?.isRunning(child.pid) === true
+        resolve({ ...output.take(), exitCode, killedBy, ended, isLeftRunning: isLeftRunning || isRunning })
       }
       const onClose = (): void => finish(false)
       // When the time is up, once more round the loop: what the shell itself has written is read in any case.

@@ -2,6 +2,7 @@ import type { FileHistory } from '@loci/file-history'
 import { z } from 'zod'
 import type { AgentMemory } from '../agent-memory.ts'
 import type { Access } from '../permissions.ts'
+import type { ProcessGroups } from './run-shell.ts'
 
 /** What a tool answers the model. */
 export interface ToolResult {
@@ -22,7 +23,7 @@ export interface ToolContext {
   asideDir: string
   env: Readonly<Record<string, string | undefined>>
   /** Ends a process and those it started. */
-  killGroup: ((pid: number) => void) | undefined
+  groups: ProcessGroups | undefined
 }
 
 /** The call that is being answered. */
