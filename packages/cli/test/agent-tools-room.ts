@@ -104,11 +104,11 @@ export async function toolRoom(
 
 /** Process groups, as in `bin.ts`. */
 export const groups: ProcessGroups = {
-  kill: (pid) => void signal(pid, 'SIGKILL'),
-  isRunning: (pid) => signal(pid, 0),
+  kill: (pid) => void signalGroup(pid, 'SIGKILL'),
+  isRunning: (pid) => signalGroup(pid, 0),
 }
 
-function signal(pid: number, name: 'SIGKILL' | 0): boolean {
+function signalGroup(pid: number, name: 'SIGKILL' | 0): boolean {
   try {
     return process.kill(-pid, name)
   } catch {
