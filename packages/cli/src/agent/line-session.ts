@@ -2,21 +2,17 @@ import type { Entry } from '@loci/session-jsonl'
 import { textOf } from '../commands/text.ts'
 import { withSession } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
-import { cutText } from '../cut-text.ts'
 import type { SessionPlace } from '../find-session.ts'
-import { oneLine, printable } from '../printable.ts'
 import { reportError } from '../report-error.ts'
 import { isPrompt } from '../rewind-door.ts'
-import type { AgentEvent } from './agent-event.ts'
-import type { Approve } from './answer-calls.ts'
 import { chooseStart, lookAtPlace } from './choose-start.ts'
 import type { LineInput } from './line-input.ts'
+import { Screen, shortly, usageLine } from './screen.ts'
 import { runSlash } from './slash-commands.ts'
 import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
 import type { Agent } from './open-agent.ts'
 import type { Start } from './start-session.ts'
-import type { TurnResult } from './turn.ts'
 
 /** What the commands of an interactive session work on. */
 export interface LineSession {
@@ -60,14 +56,14 @@ class Lines implements LineSession {
   #home: ConfigHome
   #start: Start
   #opened: { agent: Agent; place: SessionPlace } | undefined
-  /** Whether what was printed last ended its line. */
-  #atLineStart = true
+  readonly #screen: Screen
 
   constructor(context: ConversationContext, start: Start, input: LineInput) {
     this.context = context
     this.#home = context.home
     this.#start = start
     this.#input = input
+    this.#screen = new Screen(context)
     this.#model = chooseModel(context)
     // Wrong words are said before the first line is read.
     choosePermissionMode(context)
@@ -96,8 +92,7 @@ class Lines implements LineSession {
       if (signal.aborted) return 130
       line = await this.#readLine()
     }
-    // The shell's prompt is to begin a line.
-    if (line === null && this.#input.isInteractive) this.context.print('\n')
+    if (line === null && this.#input.isInteractive) this.#screen.leave()
     if (this.#input.wasInterrupted || signal.aborted) return 130
     return this.#input.isInteractive ? 0 : exitCode
   }
@@ -117,8 +112,7 @@ class Lines implements LineSession {
   }
 
   say(line: string): void {
-    this.#endLine()
-    this.context.print(`${printable(line)}\n`)
+    this.#screen.say(line)
   }
 
   async chain(): Promise<Entry[]> {
@@ -155,8 +149,8 @@ class Lines implements LineSession {
       {
         model: this.#model,
         permissionMode: choosePermissionMode(this.context),
-        approve: this.#input.isInteractive ? (request) => this.#approve(request) : undefined,
-        emit: (event) => this.#show(event),
+        approve: this.#input.isInteractive ? (request) => this.#screen.ask(this.#input, request) : undefined,
+        emit: (event) => this.#screen.show(event),
       },
     )
     this.#opened = { agent, place }
@@ -208,8 +202,7 @@ class Lines implements LineSession {
   }
 
   #complain(line: string, error: unknown): void {
-    this.#endLine()
-    this.context.warn(`${printable(line)}\n`)
+    this.#screen.complain(line)
     if (this.context.options.debug === true && error instanceof Error) this.context.warn(`${error.stack}\n`)
   }
 
@@ -229,52 +222,4 @@ class Lines implements LineSession {
       stopListening()
     }
   }
-
-  readonly #approve: Approve = async ({ toolName, summary, preview }) => {
-    for (const line of preview) this.say(`  ${oneLine(line)}`)
-    this.#endLine()
-    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
-    for (;;) {
-      const answer = (await this.#input.ask(question))?.trim().toLowerCase()
-      if (answer === 'y' || answer === 'yes') return 'once'
-      if (answer === 'a' || answer === 'always') return 'always'
-      if (answer === undefined || answer === '' || answer === 'n' || answer === 'no') return 'no'
-      this.say('y, a or n is an answer; Ctrl-C interrupts')
-    }
-  }
-
-  #show(event: AgentEvent): void {
-    if (event.type === 'text') {
-      this.context.print(printable(event.delta))
-      this.#atLineStart = event.delta.endsWith('\n')
-    } else if (event.type === 'tool') this.say(`· ${event.name} ${oneLine(event.summary)}`)
-    else if (event.type === 'tool-result' && event.isError)
-      this.say(`  ${event.name}: ${shortly(event.text)}`)
-    else if (event.type === 'retry')
-      this.say(`(${event.reason}; trying again in ${Math.ceil(event.waitMs / 1000)} s)`)
-    else if (event.type === 'notice') this.say(`(${event.text})`)
-  }
-
-  #endLine(): void {
-    if (!this.#atLineStart) this.context.print('\n')
-    this.#atLineStart = true
-  }
-}
-
-const MAX_SHOWN_UNITS = 300
-
-/** The first line of a text, and the last, which says how a command ended. */
-function shortly(text: string): string {
-  const all = text.split('\n').filter((line) => line.trim() !== '')
-  const [first = ''] = all
-  const short = oneLine(all.length > 1 ? `${first} … ${all.at(-1)}` : first)
-  return short.length > MAX_SHOWN_UNITS ? `${cutText(short, MAX_SHOWN_UNITS)}…` : short
-}
-
-function usageLine({ numTurns, usage }: TurnResult): string {
-  const { inputTokens, outputTokens, cacheReadInputTokens, cacheCreationInputTokens, costUsd } = usage
-  const sent = inputTokens + cacheReadInputTokens + cacheCreationInputTokens
-  const cost = costUsd === null ? ', cost unknown' : costUsd === 0 ? '' : `, $${costUsd.toFixed(4)}`
-  const requests = `${numTurns} ${numTurns === 1 ? 'request' : 'requests'}`
-  return `${requests}, ${sent} tokens sent (${cacheReadInputTokens} cached), ${outputTokens} received${cost}`
 }

@@ -1,0 +1,86 @@
+import { cutText } from '../cut-text.ts'
+import { oneLine, printable } from '../printable.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { Approve } from './answer-calls.ts'
+import type { LineInput } from './line-input.ts'
+import type { TurnResult } from './turn.ts'
+
+/** What an interactive session shows, and asks, in plain lines. */
+export class Screen {
+  readonly #print: (text: string) => void
+  readonly #warn: (text: string) => void
+  /** Whether what was printed last ended its line. */
+  #atLineStart = true
+
+  constructor(streams: { print: (text: string) => void; warn: (text: string) => void }) {
+    this.#print = streams.print
+    this.#warn = streams.warn
+  }
+
+  say(line: string): void {
+    this.#endLine()
+    this.#print(`${printable(line)}\n`)
+  }
+
+  /** On standard error. */
+  complain(line: string): void {
+    this.#endLine()
+    this.#warn(`${printable(line)}\n`)
+  }
+
+  /** What happens in a turn. */
+  show(event: AgentEvent): void {
+    if (event.type === 'text') {
+      this.#print(printable(event.delta))
+      this.#atLineStart = event.delta.endsWith('\n')
+    } else if (event.type === 'tool') this.say(`· ${event.name} ${oneLine(event.summary)}`)
+    else if (event.type === 'tool-result' && event.isError)
+      this.say(`  ${event.name}: ${shortly(event.text)}`)
+    else if (event.type === 'retry')
+      this.say(`(${event.reason}; trying again in ${Math.ceil(event.waitMs / 1000)} s)`)
+    else if (event.type === 'notice') this.say(`(${event.text})`)
+  }
+
+  /** Asks until the answer is one; none at all allows nothing. */
+  async ask(input: LineInput, { toolName, summary, preview }: Parameters<Approve>[0]): ReturnType<Approve> {
+    for (const line of preview) this.say(`  ${oneLine(line)}`)
+    this.#endLine()
+    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
+    for (;;) {
+      const answer = (await input.ask(question))?.trim().toLowerCase()
+      if (answer === 'y' || answer === 'yes') return 'once'
+      if (answer === 'a' || answer === 'always') return 'always'
+      if (answer === undefined || answer === '' || answer === 'n' || answer === 'no') return 'no'
+      this.say('y, a or n is an answer; Ctrl-C interrupts')
+    }
+  }
+
+  /** The shell's prompt is to begin a line. */
+  leave(): void {
+    this.#print('\n')
+  }
+
+  #endLine(): void {
+    if (!this.#atLineStart) this.#print('\n')
+    this.#atLineStart = true
+  }
+}
+
+const MAX_SHOWN_UNITS = 300
+
+/** The first line of a text, and the last, which says how a command ended. Pure. */
+export function shortly(text: string): string {
+  const all = text.split('\n').filter((line) => line.trim() !== '')
+  const [first = ''] = all
+  const short = oneLine(all.length > 1 ? `${first} … ${all.at(-1)}` : first)
+  return short.length > MAX_SHOWN_UNITS ? `${cutText(short, MAX_SHOWN_UNITS)}…` : short
+}
+
+/** What a turn took, in a line. Pure. */
+export function usageLine({ numTurns, usage }: TurnResult): string {
+  const { inputTokens, outputTokens, cacheReadInputTokens, cacheCreationInputTokens, costUsd } = usage
+  const sent = inputTokens + cacheReadInputTokens + cacheCreationInputTokens
+  const cost = costUsd === null ? ', cost unknown' : costUsd === 0 ? '' : `, $${costUsd.toFixed(4)}`
+  const requests = `${numTurns} ${numTurns === 1 ? 'request' : 'requests'}`
+  return `${requests}, ${sent} tokens sent (${cacheReadInputTokens} cached), ${outputTokens} received${cost}`
+}
