@@ -48,6 +48,8 @@ export class Screen {
     const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
     for (;;) {
       const answer = (await input.ask(question))?.trim().toLowerCase()
+      // Nobody ended the line of the question.
+      if (answer === undefined) this.#print('\n')
       if (answer === 'y' || answer === 'yes') return 'once'
       if (answer === 'a' || answer === 'always') return 'always'
       if (answer === undefined || answer === '' || answer === 'n' || answer === 'no') return 'no'
