@@ -1,30 +1,5 @@
-import type { CommandShape, OptionName, Options } from './arguments.ts'
-import type { ConfigHome } from './config-home.ts'
-
-/** What a command is given: everything from outside, so that only `bin.ts` touches the process. */
-export interface CommandContext {
-  home: ConfigHome
-  /** Absolute. */
-  cwd: string
-  env: Readonly<Record<string, string | undefined>>
-  options: Options
-  /** The words after the command's own. */
-  parameters: readonly string[]
-  /** All of standard input. */
-  readInput: () => Promise<string>
-  /** Shows a line now, for commands that take their time. */
-  say: (line: string) => void
-}
-
-/** What a command answers. */
-export interface CommandResult {
-  /** The package's return value, printed unchanged with `--json`. */
-  value: unknown
-  /** The same for people. */
-  text: string
-  /** 3 when the value lists damage, a conflict or a pending rewind; default 0. */
-  exitCode?: 0 | 3
-}
+import type { CommandShape, OptionName } from './arguments.ts'
+import type { CommandContext, CommandResult } from './command-context.ts'
 
 type RunCommand = (context: CommandContext) => Promise<CommandResult>
 

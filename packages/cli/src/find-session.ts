@@ -58,7 +58,7 @@ export async function findSession(home: ConfigHome, cwd: string, id: string): Pr
  * before those of others.
  * @throws {LociError} SESSION_NOT_FOUND, also when several sessions fit
  */
-export async function findSessionByName(home: ConfigHome, cwd: string, name: string): Promise<SessionPlace> {
+async function findSessionByName(home: ConfigHome, cwd: string, name: string): Promise<SessionPlace> {
   const { projectsDir } = home
   const wanted = name.trim().toLowerCase()
   const isId = (await findTranscripts(projectsDir)).some(({ sessionId }) => sessionId === name)
@@ -102,6 +102,11 @@ export async function findSessionOrNewest(
       details: { cwd, projectsDir: home.projectsDir },
     },
   )
+}
+
+/** The session of that id or title; without one the newest of the directory. */
+export function resumedPlace(home: ConfigHome, cwd: string, name: string): Promise<SessionPlace> {
+  return name === '' ? findSessionOrNewest(home, cwd, undefined) : findSessionByName(home, cwd, name)
 }
 
 /** Where a listed session is. */

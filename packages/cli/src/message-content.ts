@@ -28,3 +28,14 @@ export function toolResultIdsOf(entry: Entry): string[] {
     block.type === 'tool_result' && typeof block['tool_use_id'] === 'string' ? [block['tool_use_id']] : [],
   )
 }
+
+/** What an entry says, in short: its text, the calls it makes; `''` for one that says nothing. */
+export function textOf(entry: Entry | undefined): string {
+  if (entry === undefined) return ''
+  return blocksOf(entry).map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()
+}
+
+function blockText({ type, text, name }: { type: string; [field: string]: unknown }): string {
+  if (typeof text === 'string') return text
+  return type === 'tool_use' ? `[calls ${String(name)}]` : `[${type}]`
+}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { files, orAbsent, writeFileAtomic } from '@loci/disk'
 import { z } from 'zod'
-import type { CommandContext, CommandResult } from './commands.ts'
+import type { CommandContext, CommandResult } from './command-context.ts'
 
 /** What every step of the tour works in. */
 interface Stage {

@@ -1,8 +1,8 @@
 import { UsageError } from '../arguments.ts'
-import type { CommandContext } from '../commands.ts'
+import type { CommandContext } from '../command-context.ts'
 import { withHistory, withSession } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
-import { findSessionByName, findSessionOrNewest } from '../find-session.ts'
+import { resumedPlace } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { lookAtSession } from './look-at-session.ts'
 import type { Start } from './start-session.ts'
@@ -37,11 +37,6 @@ export async function chooseStart({ home, cwd, options }: CommandContext): Promi
     place,
     wish: sessionId === undefined ? {} : { newSessionId: sessionId.toLowerCase() },
   }
-}
-
-/** The session of that id or title; without one the newest of the directory. */
-export function resumedPlace(home: ConfigHome, cwd: string, name: string): Promise<SessionPlace> {
-  return name === '' ? findSessionOrNewest(home, cwd, undefined) : findSessionByName(home, cwd, name)
 }
 
 /** What to know of a session before going on with it. Takes no lease and makes nothing. */

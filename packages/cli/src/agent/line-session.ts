@@ -1,5 +1,5 @@
 import type { Entry } from '@loci/session-jsonl'
-import { textOf } from '../commands/text.ts'
+import { textOf } from '../message-content.ts'
 import { withSession } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
 import type { SessionPlace } from '../find-session.ts'
@@ -9,26 +9,11 @@ import { chooseStart, lookAtPlace } from './choose-start.ts'
 import type { LineInput } from './line-input.ts'
 import { Screen, shortly, usageLine } from './screen.ts'
 import { runSlash } from './slash-commands.ts'
+import type { LineSession } from './slash-commands.ts'
 import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
 import type { Agent } from './open-agent.ts'
 import type { Start } from './start-session.ts'
-
-/** What the commands of an interactive session work on. */
-export interface LineSession {
-  readonly context: ConversationContext
-  /** The config home that it is in: another than it began in, once a session of somebody else's is gone on with. */
-  readonly home: ConfigHome
-  say(line: string): void
-  /** The entries that lead to where the conversation is, read without a lease where it was not gone on with yet. */
-  chain(): Promise<Entry[]>
-  /** The agent, opened for writing with its first use: looking takes no lease and makes nothing. */
-  agent(): Promise<Agent>
-  /** Where the session of the agent is. */
-  place(): Promise<SessionPlace>
-  /** Leaves the session it is in and goes on in another. */
-  goTo(start: Start): Promise<void>
-}
 
 /**
  * The interactive session, a line at a time: a prompt is answered, a line that begins with `/` is a command. Resolves

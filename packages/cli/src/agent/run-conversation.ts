@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageError, checkOptions, parseChoice } from '../arguments.ts'
 import type { Invocation, OptionName } from '../arguments.ts'
-import type { CommandContext } from '../commands.ts'
+import type { CommandContext } from '../command-context.ts'
 import { printable } from '../printable.ts'
 import { linesOf } from './line-input.ts'
 import type { LineInput } from './line-input.ts'

@@ -1,17 +1,35 @@
 import { LociError } from '@loci/disk'
 import type { FileHistory } from '@loci/file-history'
 import { listSessions } from '@loci/session-jsonl'
-import type { Session } from '@loci/session-jsonl'
+import type { Entry, Session } from '@loci/session-jsonl'
 import { UsageError } from '../arguments.ts'
-import { textOf } from '../commands/text.ts'
+import { textOf } from '../message-content.ts'
 import { findMemory, withMemory } from '../compose.ts'
-import { placeOf } from '../find-session.ts'
+import { placeOf, resumedPlace } from '../find-session.ts'
 import { oneLine } from '../printable.ts'
 import { conversationTarget, filesTarget, isPrompt } from '../rewind-door.ts'
 import { rewindLines } from '../rewind-report.ts'
-import { resumedPlace } from './choose-start.ts'
-import type { LineSession } from './line-session.ts'
+import type { ConfigHome } from '../config-home.ts'
+import type { SessionPlace } from '../find-session.ts'
 import type { Agent } from './open-agent.ts'
+import type { ConversationContext } from './start-agent.ts'
+import type { Start } from './start-session.ts'
+
+/** What the commands of an interactive session work on. */
+export interface LineSession {
+  readonly context: ConversationContext
+  /** The config home that it is in: another than it began in, once a session of somebody else's is gone on with. */
+  readonly home: ConfigHome
+  say(line: string): void
+  /** The entries that lead to where the conversation is, read without a lease where it was not gone on with yet. */
+  chain(): Promise<Entry[]>
+  /** The agent, opened for writing with its first use: looking takes no lease and makes nothing. */
+  agent(): Promise<Agent>
+  /** Where the session of the agent is. */
+  place(): Promise<SessionPlace>
+  /** Leaves the session it is in and goes on in another. */
+  goTo(start: Start): Promise<void>
+}
 
 interface SlashCommand {
   usage: string

@@ -1,6 +1,6 @@
 import type { PermissionMode } from '@loci/app-state'
 import { parseChoice } from '../arguments.ts'
-import type { CommandContext } from '../commands.ts'
+import type { CommandContext } from '../command-context.ts'
 import type { ConfigHome } from '../config-home.ts'
 import type { SessionPlace } from '../find-session.ts'
 import type { AgentEvent } from './agent-event.ts'

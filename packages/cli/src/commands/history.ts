@@ -1,14 +1,15 @@
 import { LociError } from '@loci/disk'
 import type { FileHistory, RewindPlan, RewindResult } from '@loci/file-history'
 import { UsageError, parseChoice } from '../arguments.ts'
-import type { CommandContext, CommandResult } from '../commands.ts'
+import type { CommandContext, CommandResult } from '../command-context.ts'
 import { withHistory, withSession } from '../compose.ts'
 import { findSessionOrNewest } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { filesTarget } from '../rewind-door.ts'
 import { oneLine } from '../printable.ts'
 import { changeLine, needsDecision, nothingToRewind, planLines, rewindLines } from '../rewind-report.ts'
-import { counted, lines, parameter, textOf } from './text.ts'
+import { counted, lines, parameter } from './text.ts'
+import { textOf } from '../message-content.ts'
 
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
   const place = await placeOf(context)

@@ -3,7 +3,7 @@ import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent }
 import type { MemoryDraft } from '@loci/memdir'
 import { z } from 'zod'
 import { parseChoice } from '../arguments.ts'
-import type { CommandContext, CommandResult } from '../commands.ts'
+import type { CommandContext, CommandResult } from '../command-context.ts'
 import { findMemory, withMemory } from '../compose.ts'
 import type { MemoryPlace } from '../compose.ts'
 import { oneLine } from '../printable.ts'

@@ -1,10 +1,9 @@
 import { LociError } from '@loci/disk'
 import { listSessions } from '@loci/session-jsonl'
-import type { CommandContext, CommandResult } from '../commands.ts'
+import type { CommandContext, CommandResult } from '../command-context.ts'
 import { withHistory, withSession } from '../compose.ts'
-import { placeOf } from '../find-session.ts'
+import { placeOf, resumedPlace } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
-import { resumedPlace } from '../agent/choose-start.ts'
 import { rewindPlace } from './history.ts'
 
 /**

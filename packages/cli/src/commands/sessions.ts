@@ -1,13 +1,14 @@
 import { listSessions, sessionInfo } from '@loci/session-jsonl'
 import type { Entry, SessionInfo } from '@loci/session-jsonl'
 import { parseCount } from '../arguments.ts'
-import type { CommandContext, CommandResult } from '../commands.ts'
+import type { CommandContext, CommandResult } from '../command-context.ts'
 import { forkWithHistory, unlock, withSession } from '../compose.ts'
 import { findSession } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { conversationTarget } from '../rewind-door.ts'
 import { oneLine } from '../printable.ts'
-import { counted, damageLines, lines, parameter, textOf } from './text.ts'
+import { counted, damageLines, lines, parameter } from './text.ts'
+import { textOf } from '../message-content.ts'
 
 export async function listCommand({ home, cwd, options }: CommandContext): Promise<CommandResult> {
   const value = await listSessions({

@@ -1,7 +1,5 @@
 import type { Damage } from '@loci/disk'
-import type { Entry } from '@loci/session-jsonl'
-import type { CommandContext } from '../commands.ts'
-import { blocksOf } from '../message-content.ts'
+import type { CommandContext } from '../command-context.ts'
 
 /** Lines as one text, each ended. */
 export function lines(all: readonly string[]): string {
@@ -26,15 +24,4 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
 /** The nth word after the command's own; the table has made sure that it is there. */
 export function parameter(context: CommandContext, index: number): string {
   return context.parameters[index] ?? ''
-}
-
-/** What an entry says, in short: its text, the calls it makes; `''` for one that says nothing. */
-export function textOf(entry: Entry | undefined): string {
-  if (entry === undefined) return ''
-  return blocksOf(entry).map(blockText).join(' ').replaceAll(/\s+/g, ' ').trim()
-}
-
-function blockText({ type, text, name }: { type: string; [field: string]: unknown }): string {
-  if (typeof text === 'string') return text
-  return type === 'tool_use' ? `[calls ${String(name)}]` : `[${type}]`
 }
