@@ -43,6 +43,36 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: ['SID'],
     load: async () => (await import('./commands/sessions.ts')).forkCommand,
   },
+  'sessions rename': {
+    summary: 'give it a title',
+    options: [],
+    parameters: ['SID', 'TITLE'],
+    load: async () => (await import('./commands/sessions.ts')).renameCommand,
+  },
+  'sessions tag': {
+    summary: "give it a tag; '' takes it away",
+    options: [],
+    parameters: ['SID', 'TAG'],
+    load: async () => (await import('./commands/sessions.ts')).tagCommand,
+  },
+  'sessions archive': {
+    summary: 'take it out of lists',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).archiveCommand,
+  },
+  'sessions unarchive': {
+    summary: 'put it back into lists',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).unarchiveCommand,
+  },
+  'sessions delete': {
+    summary: 'delete it for good, with its file history',
+    options: [],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/sessions.ts')).deleteCommand,
+  },
   'sessions unlock': {
     summary: 'release a session whose owner is gone for certain',
     options: [],

@@ -10,9 +10,10 @@ import { emptyFileHistoryState, linkBackups, openFileHistory, unlockFileHistory 
 import type { FileHistory } from '@loci/file-history'
 import { explainAutoMemory, memoryDirs, memoryRoot, openMemdir } from '@loci/memdir'
 import type { Memdir } from '@loci/memdir'
-import { forkSession, openSession, unlockSession } from '@loci/session-jsonl'
+import { deleteSession, forkSession, openSession, unlockSession } from '@loci/session-jsonl'
 import type { RecordDraft, Session } from '@loci/session-jsonl'
 import type { ConfigHome } from './config-home.ts'
+import { filesBelow } from './files-below.ts'
 import type { SessionPlace } from './find-session.ts'
 import { readSettings } from './settings.ts'
 import { transcriptLedger } from './transcript-ledger.ts'
@@ -102,6 +103,29 @@ export async function forkWithHistory(
     await files.removeTree(toDir).catch(() => undefined)
     throw error
   }
+}
+
+/**
+ * Deletes a session for good, and its file history first: a crash between the steps leaves a session that is listed and
+ * can be deleted again, never backups that no session names. Neither may be open.
+ *
+ * @returns every file that is gone, absolute paths, sorted
+ * @throws {LociError} SESSION_LOCKED, HISTORY_LOCKED: nothing was removed; DISK_IO
+ */
+export async function deleteWithHistory(
+  home: ConfigHome,
+  place: SessionPlace,
+): Promise<{ removed: string[] }> {
+  const dir = home.historyDir(place.sessionId)
+  const backups = await withSession(place, 'write', async () => {
+    const found = await filesBelow(dir)
+    // Opened for writing only to see that nobody has it open.
+    if (found.length > 0) await withHistory(home, place, 'write', async () => undefined)
+    await files.removeTree(dir)
+    return found
+  })
+  const { removed } = await deleteSession(place)
+  return { removed: [...removed, ...backups].toSorted() }
 }
 
 /** Releases the leases on a session and on its file history, unless their owner decidably lives. */

@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { files, orAbsent, writeFileAtomic } from '@loci/disk'
 import { z } from 'zod'
 import type { CommandContext, CommandResult } from './command-context.ts'
+import { filesBelow } from './files-below.ts'
 
 /** What every step of the tour works in. */
 interface Stage {
@@ -53,7 +54,13 @@ export async function tourCommand({ env, say }: CommandContext): Promise<Command
       }
     }
     say('\nThe files that were made:')
-    const made = await filesBelow(root)
+    const paths = await filesBelow(root)
+    const made = await Promise.all(
+      paths.map(async (path) => ({
+        path: relative(root, path),
+        sizeBytes: Number((await files.lstat(path)).size),
+      })),
+    )
     for (const file of made) say(`  ${file.sizeBytes.toString().padStart(7)}  ${file.path}`)
     const failed = findings.filter(({ holds }) => !holds)
     if (failed.length > 0)
@@ -255,17 +262,4 @@ async function contents(path: string): Promise<string> {
   const stats = await orAbsent(files.stat(path))
   if (stats === undefined) return ''
   return `${(stats.mode & 0o777n).toString(8)} ${(await files.readFile(path)).toString('utf8')}`
-}
-
-async function filesBelow(
-  root: string,
-  directory: string = root,
-): Promise<{ path: string; sizeBytes: number }[]> {
-  const found: { path: string; sizeBytes: number }[] = []
-  for (const entry of await files.readdir(directory)) {
-    const path = join(directory, entry.name)
-    if (entry.isDirectory()) found.push(...(await filesBelow(root, path)))
-    else found.push({ path: relative(root, path), sizeBytes: Number((await files.lstat(path)).size) })
-  }
-  return found
 }

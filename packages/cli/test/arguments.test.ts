@@ -44,7 +44,10 @@ test('global options may stand before or after the command', async () => {
 test.each([
   [['no', 'such'], 'there is no command "no such"; a prompt is one word: put it in quotes'],
   [['constructor', 'x'], 'there is no command "constructor x"; a prompt is one word: put it in quotes'],
-  [['sessions'], 'sessions needs one of list, show, tips, rewind, fork, unlock'],
+  [
+    ['sessions'],
+    'sessions needs one of list, show, tips, rewind, fork, rename, tag, archive, unarchive, delete, unlock',
+  ],
   [['help', 'nothing'], 'there is no command "nothing"'],
   [['nothing', '--help'], 'there is no command "nothing"'],
   [['sessions', 'lsit'], 'there is no command "sessions lsit"'],

@@ -277,3 +277,77 @@ test('an empty directory becomes a home of ours with the first command that writ
 function withoutLocks(files: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(files).filter(([name]) => !name.includes('.lock.')))
 }
+
+describe('rename, tag, archive, delete', () => {
+  test('say what the session is now', async () => {
+    expect((await run('sessions', 'rename', SESSION.slice(0, 8), 'A title', '--json')).json()).toMatchObject({
+      sessionId: SESSION,
+      customTitle: 'A title',
+    })
+    expect((await run('sessions', 'tag', SESSION, 'blue')).out).toContain('A title  (tag blue)')
+    expect((await run('sessions', 'tag', SESSION, '', '--json')).json()).not.toHaveProperty('tag')
+    expect((await run('sessions', 'archive', SESSION, '--json')).json()).toMatchObject({ archived: true })
+    expect((await run('sessions', 'list', '--json')).json()).toEqual([])
+    expect((await run('sessions', 'list', '--archived', '--json')).json()).toHaveLength(1)
+    expect((await run('sessions', 'unarchive', SESSION, '--json')).json()).toMatchObject({ archived: false })
+  })
+
+  test('delete removes the transcript, side files and file history, names each, and leaves the rest', async () => {
+    const other = '22222222-2222-4222-8222-222222222222'
+    await talk('project', other, ['stays'])
+    await loci(
+      { home: work.path('home'), cwd: work.path('project') },
+      '-p',
+      'create a.txt with "a"',
+      '--resume',
+      SESSION,
+      '--permission-mode',
+      'acceptEdits',
+    )
+    await mkdir(work.path('home/file-history'), { recursive: true })
+    const before = Object.keys(await work.snapshot()).filter(
+      (name) => name.includes(SESSION) && !name.includes('.lock.'),
+    )
+    expect(before.some((name) => name.startsWith(`home/file-history/${SESSION}/`))).toBe(true)
+    const { removed } = (await run('sessions', 'delete', SESSION, '--json')).json() as { removed: string[] }
+    expect(removed).toEqual(before.map((name) => work.path(name)).toSorted())
+    const after = Object.keys(await work.snapshot()).filter((name) => !name.includes('.lock.'))
+    expect(after.some((name) => name.includes(SESSION))).toBe(false)
+    expect((await run('sessions', 'list', '--json')).json()).toMatchObject([{ sessionId: other }])
+    expect(await work.read('project/a.txt')).toBe('a\n')
+    expect((await run('sessions', 'delete', SESSION)).err).toContain('[SESSION_NOT_FOUND]')
+  })
+
+  test.each(['home/projects', 'home/file-history'])('what is open in %s is not deleted', async (where) => {
+    await loci(
+      { home: work.path('home'), cwd: work.path('project') },
+      '-p',
+      'create a.txt with "a"',
+      '--resume',
+      SESSION,
+      '--permission-mode',
+      'acceptEdits',
+    )
+    const path = where.endsWith('projects') ? await transcript() : work.path(`${where}/${SESSION}`)
+    const lease = await acquireLease(path)
+    const before = Object.entries(await work.snapshot()).filter(([name]) => !name.includes('.lock.'))
+    const { code, err } = await run('sessions', 'delete', SESSION)
+    await lease.release()
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/\[(SESSION|HISTORY)_LOCKED\]\n$/) })
+    const after = Object.entries(await work.snapshot()).filter(([name]) => !name.includes('.lock.'))
+    expect(after).toEqual(before)
+  })
+
+  test.each(['rename', 'tag', 'archive', 'unarchive', 'delete'])(
+    '%s changes nothing in a home that is not ours',
+    async (name) => {
+      await work.remove()
+      work = await tree({ 'project/': '', 'other/': '', 'home/other.json': '{}' })
+      await talk('project', SESSION, ['one'])
+      const before = await work.snapshot()
+      const words = ['rename', 'tag'].includes(name) ? [SESSION, 'x'] : [SESSION]
+      expect((await run('sessions', name, ...words)).err).toContain('[CONFIG_READ_ONLY]')
+      expect(await work.snapshot()).toEqual(before)
+    },
+  )
+})

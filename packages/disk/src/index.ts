@@ -1,6 +1,6 @@
 export { LociError, errorMessage, isLociError } from './error.ts'
 export type { Damage } from './error.ts'
-export { files, fileErrno, isAbsent, orAbsent, OPEN_REGULAR } from './file-operations.ts'
+export { files, fileErrno, isAbsent, orAbsent, OPEN_APPEND, OPEN_REGULAR } from './file-operations.ts'
 export type { FileStats, OpenFile } from './file-operations.ts'
 export {
   createFileAtomic,

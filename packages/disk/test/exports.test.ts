@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 test('the public names', () => {
   expect(Object.keys(disk).toSorted()).toEqual([
     'LociError',
+    'OPEN_APPEND',
     'OPEN_REGULAR',
     'acquireLease',
     'appendRecords',

@@ -124,6 +124,20 @@ export async function unlockSession(options: { projectDir: string; sessionId: st
   }
 }
 
+/**
+ * Runs `work` under the lease of a session, which keeps every writer of this package out.
+ *
+ * @throws {LociError} SESSION_LOCKED, DISK_FULL, DISK_IO; what `work` throws
+ */
+export async function withLease<T>(path: string, sessionId: string, work: () => Promise<T>): Promise<T> {
+  const lease = await takeLease(path, sessionId)
+  try {
+    return await work()
+  } finally {
+    await lease.release()
+  }
+}
+
 async function takeLease(path: string, sessionId: string): Promise<Lease> {
   try {
     return await acquireLease(path)

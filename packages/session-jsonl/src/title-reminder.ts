@@ -5,10 +5,10 @@ import { formatRecord } from './prepare-entry.ts'
 /** How far a transcript grows before its title is repeated: a list reads 64 KiB from its end. */
 const REPEAT_AFTER_BYTES = 32 * 1024
 
-/** Knows when the title of a session that grows is to be said again, so that its tail always has it. */
+/** Knows when the title and the tag of a session that grows are to be said again, so that its tail always has them. */
 export class TitleReminder {
   readonly #sessionId: string
-  /** How much the file has grown since its title was last looked for. */
+  /** How much the file has grown since they were last looked for. */
   #grownBytes = 0
 
   constructor(sessionId: string) {
@@ -21,18 +21,28 @@ export class TitleReminder {
   }
 
   /**
-   * The line, with its newline, that says the title of the session again; `''` while there is no need. What the file
-   * holds now counts, since others give titles too.
+   * The lines, with their newlines, that say title and tag of the session again; `''` while there is no need. What the
+   * file holds now counts, since others give titles too.
    */
   async line(transcript: FollowedTranscript, file: OpenFile | undefined): Promise<string> {
     if (file === undefined || this.#grownBytes < REPEAT_AFTER_BYTES) return ''
     await transcript.catchUp(file)
-    const last = transcript.items.findLast(({ record }) => record?.type === 'custom-title')
-    const title = last?.record?.['customTitle']
-    this.#grownBytes = last ? transcript.sizeBytes - last.offset : 0
-    if (this.#grownBytes < REPEAT_AFTER_BYTES) return ''
     this.#grownBytes = 0
-    if (typeof title !== 'string' || title === '') return ''
-    return `${formatRecord({ type: 'custom-title', customTitle: title }, this.#sessionId)}\n`
+    let lines = ''
+    for (const [type, field] of REPEATED) {
+      const last = transcript.items.findLast(({ record }) => record?.type === type)
+      const value = last?.record?.[field]
+      if (last === undefined || typeof value !== 'string' || value === '') continue
+      const behind = transcript.sizeBytes - last.offset
+      if (behind >= REPEAT_AFTER_BYTES)
+        lines += `${formatRecord({ type, [field]: value }, this.#sessionId)}\n`
+      else this.#grownBytes = Math.max(this.#grownBytes, behind)
+    }
+    return lines
   }
 }
+
+const REPEATED = [
+  ['custom-title', 'customTitle'],
+  ['tag', 'tag'],
+] as const

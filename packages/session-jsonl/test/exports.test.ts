@@ -2,6 +2,7 @@ import * as sessionJsonl from '@loci/session-jsonl'
 import type {
   Mirror,
   Session,
+  SessionAddress,
   SessionInfo,
   SessionKey,
   SessionOptions,
@@ -16,7 +17,9 @@ import { expect, test } from 'vitest'
 test('the public names', () => {
   expect(Object.keys(sessionJsonl).toSorted()).toEqual([
     'LITE_READ_BUF_SIZE',
+    'archiveSession',
     'createSession',
+    'deleteSession',
     'extractJsonStringField',
     'extractLastJsonStringField',
     'findTranscripts',
@@ -25,7 +28,10 @@ test('the public names', () => {
     'openSession',
     'readHeadAndTail',
     'readTranscript',
+    'renameSession',
     'sessionInfo',
+    'tagSession',
+    'unarchiveSession',
     'unlockSession',
     'verifySession',
   ])
@@ -35,6 +41,7 @@ test('the public types', () => {
   type Names = [
     Mirror,
     Session,
+    SessionAddress,
     SessionInfo,
     SessionKey,
     SessionOptions,

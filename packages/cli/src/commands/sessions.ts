@@ -1,8 +1,15 @@
-import { listSessions, sessionInfo } from '@loci/session-jsonl'
+import {
+  archiveSession,
+  listSessions,
+  renameSession,
+  sessionInfo,
+  tagSession,
+  unarchiveSession,
+} from '@loci/session-jsonl'
 import type { Entry, SessionInfo } from '@loci/session-jsonl'
 import { parseCount } from '../arguments.ts'
 import type { CommandContext, CommandResult } from '../command-context.ts'
-import { forkWithHistory, unlock, withSession } from '../compose.ts'
+import { deleteWithHistory, forkWithHistory, unlock, withSession } from '../compose.ts'
 import { findSession } from '../find-session.ts'
 import type { SessionPlace } from '../find-session.ts'
 import { conversationTarget } from '../rewind-door.ts'
@@ -25,9 +32,12 @@ export async function listCommand({ home, cwd, options }: CommandContext): Promi
 }
 
 function sessionLine(info: SessionInfo): string {
-  const marks = [info.archived && 'archived', info.damaged && 'damaged', info.forkedFrom && 'fork'].filter(
-    Boolean,
-  )
+  const marks = [
+    info.tag && `tag ${oneLine(info.tag)}`,
+    info.archived && 'archived',
+    info.damaged && 'damaged',
+    info.forkedFrom && 'fork',
+  ].filter(Boolean)
   const mark = marks.length > 0 ? `  (${marks.join(', ')})` : ''
   return `${info.sessionId}  ${new Date(info.lastActivityMs).toISOString()}  ${oneLine(info.summary)}${mark}`
 }
@@ -98,6 +108,42 @@ export async function forkCommand(context: CommandContext): Promise<CommandResul
     ...(options.title === undefined ? {} : { title: options.title }),
   })
   return { value: { sessionId, path }, text: lines([`new session ${sessionId}`, path]) }
+}
+
+export function renameCommand(context: CommandContext): Promise<CommandResult> {
+  return change(context, (place) => renameSession({ ...place, title: parameter(context, 1) }))
+}
+
+export function tagCommand(context: CommandContext): Promise<CommandResult> {
+  const tag = parameter(context, 1)
+  return change(context, (place) => tagSession({ ...place, tag: tag === '' ? null : tag }))
+}
+
+export function archiveCommand(context: CommandContext): Promise<CommandResult> {
+  return change(context, archiveSession)
+}
+
+export function unarchiveCommand(context: CommandContext): Promise<CommandResult> {
+  return change(context, unarchiveSession)
+}
+
+/** Changes what lists show of a session, and shows it. */
+async function change(
+  context: CommandContext,
+  work: (place: SessionPlace) => Promise<void>,
+): Promise<CommandResult> {
+  const place = await placeOf(context)
+  await context.home.claim()
+  await work(place)
+  const value = await sessionInfo(place.path)
+  return { value, text: lines(value === undefined ? [] : [sessionLine(value)]) }
+}
+
+export async function deleteCommand(context: CommandContext): Promise<CommandResult> {
+  const place = await placeOf(context)
+  await context.home.claim()
+  const value = await deleteWithHistory(context.home, place)
+  return { value, text: lines(value.removed.map((path) => `removed ${path}`)) }
 }
 
 export async function unlockCommand(context: CommandContext): Promise<CommandResult> {
