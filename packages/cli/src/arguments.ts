@@ -17,6 +17,8 @@ const OPTIONS = {
   limit: { type: 'string' },
   'up-to': { type: 'string' },
   title: { type: 'string' },
+  format: { type: 'string' },
+  redact: { type: 'boolean' },
   session: { type: 'string' },
   'dry-run': { type: 'boolean' },
   'on-conflict': { type: 'string' },

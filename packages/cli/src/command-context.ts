@@ -22,6 +22,8 @@ export interface CommandResult {
   value: unknown
   /** The same for people. */
   text: string
+  /** A text that goes into a file: printed piece by piece as it is, in place of `text`. */
+  pieces?: AsyncIterable<string>
   /** 3 when the value lists damage, a conflict or a pending rewind; default 0. */
   exitCode?: 0 | 3
 }

@@ -43,6 +43,12 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: ['SID'],
     load: async () => (await import('./commands/sessions.ts')).forkCommand,
   },
+  'sessions export': {
+    summary: 'print it as Markdown, HTML or JSON Lines',
+    options: ['format', 'redact'],
+    parameters: ['SID'],
+    load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
   'sessions rename': {
     summary: 'give it a title',
     options: [],

@@ -43,6 +43,8 @@ const OPTION_VALUES: Record<string, string> = {
   limit: ' N',
   'up-to': ' ID',
   title: ' TEXT',
+  format: ' markdown|html|jsonl',
+  redact: '    mask keys and tokens',
   session: ' SID    default: the newest of this directory',
   'on-conflict': ' stop|skip|overwrite    files that somebody else changed',
   scope: ' project|user',

@@ -61,7 +61,9 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
   checkShape(name, command, invocation)
   const run = await command.load()
   const result = await run(await makeContext(world, invocation, words.slice(name.split(' ').length)))
-  world.print(options.json === true ? `${JSON.stringify(result.value, null, 2)}\n` : printable(result.text))
+  if (options.json === true) world.print(`${JSON.stringify(result.value, null, 2)}\n`)
+  else if (result.pieces === undefined) world.print(printable(result.text))
+  else for await (const piece of result.pieces) world.print(piece)
   return result.exitCode ?? 0
 }
 

@@ -46,7 +46,7 @@ test.each([
   [['constructor', 'x'], 'there is no command "constructor x"; a prompt is one word: put it in quotes'],
   [
     ['sessions'],
-    'sessions needs one of list, show, tips, rewind, fork, rename, tag, archive, unarchive, delete, unlock',
+    'sessions needs one of list, show, tips, rewind, fork, export, rename, tag, archive, unarchive, delete, unlock',
   ],
   [['help', 'nothing'], 'there is no command "nothing"'],
   [['nothing', '--help'], 'there is no command "nothing"'],
@@ -76,6 +76,7 @@ test.each([
   [['--rewind-files', 'x', '--continue'], '--rewind-files has no option --continue'],
   [['--rewind-files', 'x', 'y'], '--rewind-files takes no prompt'],
   [['sessions', 'list', '--offline'], 'sessions list has no option --offline'],
+  [['sessions', 'export', 'x', '--format', 'pdf'], '--format takes markdown, html, jsonl, not "pdf"'],
   [['memory', 'list', '--scope', 'team'], '--scope takes project, user, not "team"'],
   [
     ['history', 'rewind', 'x', '--on-conflict', 'ask'],

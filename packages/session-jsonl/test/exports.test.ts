@@ -20,6 +20,7 @@ test('the public names', () => {
     'archiveSession',
     'createSession',
     'deleteSession',
+    'exportSession',
     'extractJsonStringField',
     'extractLastJsonStringField',
     'findTranscripts',
