@@ -60,7 +60,8 @@ function quoted(text: string): string {
   let prose: string[] = []
   let code: { fence: string; language: string; lines: string[] } | undefined
   const endProse = (): void => {
-    if (prose.length > 0) blocks.push(prose.join('\n').replaceAll(/<(?=[A-Za-z/!?])/g, '&lt;'))
+    const said = prose.join('\n').trimEnd()
+    if (said !== '') blocks.push(said.replaceAll(/<(?=[A-Za-z/!?])/g, '&lt;'))
     prose = []
   }
   const endCode = (): void => {

@@ -144,6 +144,19 @@ test('html: the same, each entry with its uuid, the image in the page, and a pol
   expect(page).toContain('prefers-color-scheme:dark')
 })
 
+test.each([
+  ['image/svg+xml', PNG],
+  ['image/png" onerror="x', PNG],
+  ['image/png', `${PNG}" onerror="x`],
+])(
+  'html: an image of kind %j is named and not shown if it could be more than a picture',
+  async (kind, data) => {
+    const page = await exported([user('u', null, [image(data, kind)])], 'html')
+    expect(page).not.toContain('<img')
+    expect(page).toContain('<p class="note">image (image/')
+  },
+)
+
 test('a long result is whole', async () => {
   const long = `${'0123456789'.repeat(20_000)}end`
   const lines = [user('u', null, 'x'), assistant('m', 'u', [call('t')]), user('r', 'm', [result('t', long)])]
@@ -363,7 +376,7 @@ test('markdown: whatever the content, outside of fences no HTML begins but ours,
 })
 
 test('markdown: what a text leaves open ends with it, and a heading in it is no heading of the page', async () => {
-  const said = '## User\n  ```\ncode\n```\n<script>\n- a\n  ~~~\n<b>'
+  const said = '## User\n  ```\ncode\n\n```\n<script>\n- a\n  ~~~\n<b>'
   const shown = await exported([user('u', null, said)], 'markdown')
   expect(shown).toContain('> ## User\n>   ```\n> code\n\n> ```\n> <script>\n> - a\n>   ~~~\n> <b>\n> ```\n')
   expect(shown.match(/^## /gm)).toHaveLength(1)
