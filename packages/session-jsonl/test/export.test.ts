@@ -197,7 +197,9 @@ test.each(['markdown', 'html'] as const)('%s names the damage and its place at t
 })
 
 test('jsonl is the file, byte for byte, however it is damaged', async () => {
-  const odd = Buffer.from(`\uFEFF${jsonl(...straight(2))}\r\n{"torn \u{1F600}\0\0\0\n${'é'.repeat(300_000)}`)
+  // Characters of three bytes, so that a chunk ends within one; and the file does too.
+  const lines = `\uFEFF${jsonl(...straight(2))}\r\n{"torn \u{1F600}\0\0\0\n${'語'.repeat(300_000)}`
+  const odd = Buffer.concat([Buffer.from(lines), Buffer.from('語').subarray(0, 2)])
   expect(await exported(odd, 'jsonl')).toBe(odd.toString('utf8'))
 })
 
@@ -233,7 +235,12 @@ describe('redact', () => {
     user('r1', 'm1', [
       result('t', [text(SECRET), { type: 'image', source: { type: 'url', url: SECRET } }, image(PNG)]),
     ]),
-    entry('system', 's1', 'r1', { subtype: SECRET, content: SECRET, sessionId: SECRET }),
+    entry('system', `s-${SECRET}`, 'r1', {
+      subtype: SECRET,
+      content: SECRET,
+      sessionId: SECRET,
+      timestamp: SECRET,
+    }),
     { type: 'custom-title', customTitle: SECRET, sessionId: SID },
     { type: 'file-history-snapshot', snapshot: { trackedFileBackups: { [SECRET]: 1, '***': 2 } } },
   ]
@@ -257,7 +264,7 @@ describe('redact', () => {
   })
 
   test('jsonl: keeps every record and field, and says in its place what it leaves out', async () => {
-    const shown = await exported([...everywhere, '{"torn', user('last', 's1', 'x')], 'jsonl', mask)
+    const shown = await exported([...everywhere, '{"torn', user('last', `s-${SECRET}`, 'x')], 'jsonl', mask)
     const records = shown
       .trimEnd()
       .split('\n')
@@ -363,7 +370,7 @@ test('markdown: whatever the content, outside of fences no HTML begins but ours,
           if (bare === fence) fence = undefined
           continue
         }
-        if (line.startsWith('>') || line.startsWith('```')) fence = /^`{3,}/.exec(bare)?.[0]
+        if (line.startsWith('>') || line.startsWith('```')) fence = /^`{3,}(?=[^`]*$)/.exec(bare)?.[0]
         if (fence !== undefined) continue
         expect(line.replaceAll(/<\/?(?:details|summary)>/g, '').replaceAll(/\\./g, '')).not.toMatch(
           /<[A-Za-z/!?]/,
@@ -376,9 +383,11 @@ test('markdown: whatever the content, outside of fences no HTML begins but ours,
 })
 
 test('markdown: what a text leaves open ends with it, and a heading in it is no heading of the page', async () => {
-  const said = '## User\n  ```\ncode\n\n```\n<script>\n- a\n  ~~~\n<b>'
+  const said = '## User\n  ```\ncode\n\n```\n<script>\n- a\n  ~~~\n<b>\n````\n<i>'
   const shown = await exported([user('u', null, said)], 'markdown')
-  expect(shown).toContain('> ## User\n>   ```\n> code\n\n> ```\n> <script>\n> - a\n>   ~~~\n> <b>\n> ```\n')
+  expect(shown).toContain(
+    '> ## User\n>   ```\n> code\n\n> ```\n> <script>\n> - a\n>   ~~~\n> <b>\n> ```\n\n> &lt;i>\n',
+  )
   expect(shown.match(/^## /gm)).toHaveLength(1)
 })
 
