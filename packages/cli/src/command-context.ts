@@ -20,6 +20,8 @@ export interface CommandContext {
 export interface CommandResult {
   /** The package's return value, printed unchanged with `--json`. */
   value: unknown
+  /** With `--json` the items of `value`, which is a list, are printed one a line. */
+  isLines?: true
   /** The same for people. */
   text: string
   /** A text that goes into a file: printed piece by piece as it is, in place of `text`. */

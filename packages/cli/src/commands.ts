@@ -19,6 +19,12 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: [],
     load: async () => (await import('./commands/sessions.ts')).listCommand,
   },
+  'sessions search': {
+    summary: 'find words, or a "phrase", in what was said',
+    options: ['all', 'limit'],
+    parameters: ['QUERY'],
+    load: async () => (await import('./commands/search.ts')).searchCommand,
+  },
   'sessions show': {
     summary: 'one conversation',
     options: [],

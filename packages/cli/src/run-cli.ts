@@ -5,7 +5,7 @@ import { files, orAbsent } from '@loci/disk'
 import { UsageError, checkShape, parseInvocation } from './arguments.ts'
 import type { Invocation } from './arguments.ts'
 import { commands } from './commands.ts'
-import type { CommandContext } from './command-context.ts'
+import type { CommandContext, CommandResult } from './command-context.ts'
 import { openConfigHome } from './config-home.ts'
 import { helpText } from './help.ts'
 import { printable } from './printable.ts'
@@ -61,10 +61,15 @@ async function runInvocation(world: CliWorld, invocation: Invocation): Promise<n
   checkShape(name, command, invocation)
   const run = await command.load()
   const result = await run(await makeContext(world, invocation, words.slice(name.split(' ').length)))
-  if (options.json === true) world.print(`${JSON.stringify(result.value, null, 2)}\n`)
+  if (options.json === true) world.print(jsonText(result))
   else if (result.pieces === undefined) world.print(printable(result.text))
   else for await (const piece of result.pieces) world.print(piece)
   return result.exitCode ?? 0
+}
+
+function jsonText({ value, isLines }: CommandResult): string {
+  if (isLines !== true || !Array.isArray(value)) return `${JSON.stringify(value, null, 2)}\n`
+  return value.map((item: unknown) => `${JSON.stringify(item)}\n`).join('')
 }
 
 /** No words, or one that begins no command. */

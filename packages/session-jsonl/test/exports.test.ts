@@ -1,6 +1,8 @@
 import * as sessionJsonl from '@loci/session-jsonl'
 import type {
   Mirror,
+  SearchHit,
+  SearchProgress,
   Session,
   SessionAddress,
   SessionInfo,
@@ -30,6 +32,7 @@ test('the public names', () => {
     'readHeadAndTail',
     'readTranscript',
     'renameSession',
+    'searchSessions',
     'sessionInfo',
     'tagSession',
     'unarchiveSession',
@@ -41,6 +44,8 @@ test('the public names', () => {
 test('the public types', () => {
   type Names = [
     Mirror,
+    SearchHit,
+    SearchProgress,
     Session,
     SessionAddress,
     SessionInfo,
