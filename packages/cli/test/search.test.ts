@@ -1,4 +1,5 @@
-import { chmod } from 'node:fs/promises'
+import { appendFile, chmod } from 'node:fs/promises'
+import { join } from 'node:path'
 import { resolveProjectDir } from '@loci/disk/project'
 import { setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
@@ -66,6 +67,16 @@ test('with --json one hit a line, whole', async () => {
     'timestamp',
     'uuid',
   ])
+})
+
+test('what a line gives as its time cannot pass for another hit', async () => {
+  const projectDir = await resolveProjectDir({
+    projectsDir: work.path('home/projects'),
+    root: work.path('project'),
+  })
+  const entry = { type: 'user', uuid: 'u', timestamp: `1\n${OTHER}`, message: { content: 'the hound' } }
+  await appendFile(join(projectDir, `${FIRST}.jsonl`), `${JSON.stringify(entry)}\n`)
+  expect((await run('sessions', 'search', 'hound')).out).toBe(`${FIRST}  1 ${OTHER}  user: the hound\n`)
 })
 
 test('--all, --limit, and a phrase', async () => {

@@ -32,6 +32,7 @@ export async function searchCommand(context: CommandContext): Promise<CommandRes
   return { value: hits, text: lines(notes), isLines: true }
 }
 
+/** A snippet is one line already; a time is what somebody wrote there. */
 function hitLine({ sessionId, timestamp, role, snippet }: SearchHit): string {
-  return `${sessionId}  ${oneLine(timestamp)}  ${role}: ${oneLine(snippet)}`
+  return `${sessionId}  ${oneLine(timestamp)}  ${role}: ${snippet}`
 }
