@@ -85,6 +85,12 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: ['SID'],
     load: async () => (await import('./commands/sessions.ts')).deleteCommand,
   },
+  'sessions verify': {
+    summary: 'what is damaged in one, or in all of here',
+    options: ['all'],
+    parameters: ['[SID]'],
+    load: async () => (await import('./commands/verify.ts')).verifySessionsCommand,
+  },
   'sessions unlock': {
     summary: 'release a session whose owner is gone for certain',
     options: [],
@@ -120,6 +126,24 @@ export const commands: Readonly<Record<string, Command>> = {
     options: SESSION,
     parameters: ['finish|undo'],
     load: async () => (await import('./commands/history.ts')).resolveCommand,
+  },
+  'history usage': {
+    summary: 'how much room the backups take',
+    options: SESSION,
+    parameters: [],
+    load: async () => (await import('./commands/history.ts')).usageCommand,
+  },
+  'history gc': {
+    summary: 'remove what nothing needs; --dry-run only shows it',
+    options: ['session', 'dry-run'],
+    parameters: [],
+    load: async () => (await import('./commands/history.ts')).gcCommand,
+  },
+  'history verify': {
+    summary: 'what is damaged in it, or could not be recorded',
+    options: SESSION,
+    parameters: [],
+    load: async () => (await import('./commands/verify.ts')).verifyHistoryCommand,
   },
   'memory status': {
     summary: 'whether memory is on, why, where it is, how full',

@@ -5,8 +5,15 @@ import { randomUUID } from 'node:crypto'
 import { dirname } from 'node:path'
 import { createStore } from '@loci/app-state'
 import { LociError, files, orAbsent } from '@loci/disk'
+import type { Damage } from '@loci/disk'
 import { resolveProjectDir } from '@loci/disk/project'
-import { emptyFileHistoryState, linkBackups, openFileHistory, unlockFileHistory } from '@loci/file-history'
+import {
+  emptyFileHistoryState,
+  linkBackups,
+  openFileHistory,
+  unlockFileHistory,
+  verifyFileHistory,
+} from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import { explainAutoMemory, memoryDirs, memoryRoot, openMemdir } from '@loci/memdir'
 import type { Memdir } from '@loci/memdir'
@@ -49,6 +56,15 @@ export function openSessionHistory(
     mode: how.mode,
     ledger: transcriptLedger({ path: place.path, record: how.record }),
     state: createStore(emptyFileHistoryState()),
+  })
+}
+
+/** What is damaged in the file history of a session. Takes no lease. */
+export function verifyHistory(home: ConfigHome, place: SessionPlace): Promise<Damage[]> {
+  return verifyFileHistory({
+    dir: home.historyDir(place.sessionId),
+    root: place.cwd,
+    ledger: transcriptLedger({ path: place.path, record: async () => undefined }),
   })
 }
 

@@ -1,4 +1,4 @@
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { resolveProjectDir } from '@loci/disk/project'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
@@ -210,4 +210,50 @@ test('a transcript line that cannot be read may name backups: none is removed', 
   expect(await ledger.damage?.()).toHaveLength(1)
   expect((await history.gc({ dryRun: true })).removed.filter((name) => name.includes('@v'))).toEqual([])
   await history.close()
+})
+
+describe('usage, gc and verify', () => {
+  test('a history in order: what it takes, nothing to remove, nothing damaged; looking makes nothing', async () => {
+    const before = await work.snapshot()
+    expect((await run('history', 'usage', '--json')).json()).toMatchObject({ backups: 2, sizeBytes: 6 })
+    expect((await run('history', 'usage')).out).toMatch(/^2 backups, 6 bytes, /)
+    expect((await run('history', 'gc', '--dry-run', '--json')).json()).toEqual({ removed: [], freedBytes: 0 })
+    expect((await run('history', 'verify', '--json')).json()).toEqual([])
+    expect(await run('history', 'verify')).toMatchObject({
+      code: 0,
+      out: `the file history of ${SESSION} is in order\n`,
+    })
+    expect(await work.snapshot()).toEqual(before)
+  })
+
+  test('what nothing needs is named, and removed only without --dry-run', async () => {
+    const stray = work.path(`home/file-history/${SESSION}/0123456789abcdef@v7`)
+    await writeFile(stray, 'stray')
+    const would = await run('history', 'gc', '--dry-run')
+    expect(would.out).toBe('would remove 1 file, 5 bytes\n')
+    expect((await stat(stray)).size).toBe(5)
+    expect((await run('history', 'gc', '--json')).json()).toEqual({
+      removed: ['0123456789abcdef@v7'],
+      freedBytes: 5,
+    })
+    await expect(stat(stray)).rejects.toMatchObject({ code: 'ENOENT' })
+    expect((await run('history', 'verify')).code).toBe(0)
+  })
+
+  test('a damaged backup is found, with exit code 3', async () => {
+    const names = Object.keys(await work.snapshot()).filter((name) => /@v1$/.test(name))
+    await writeFile(work.path(names[0] ?? ''), 'x\n')
+    const { code, out } = await run('history', 'verify')
+    expect(code).toBe(3)
+    expect(out).toMatch(/^damage: .*@v1: /)
+    expect((await run('history', 'verify', '--json')).json()).toHaveLength(1)
+  })
+
+  test('gc changes nothing in a home that is not ours', async () => {
+    await rm(work.path('home/loci.json'))
+    const before = await work.snapshot()
+    expect((await run('history', 'gc')).err).toContain('[CONFIG_READ_ONLY]')
+    expect((await run('history', 'gc', '--dry-run')).code).toBe(0)
+    expect(await work.snapshot()).toEqual(before)
+  })
 })

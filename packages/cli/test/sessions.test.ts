@@ -1,4 +1,4 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { acquireLease } from '@loci/disk'
 import { resolveProjectDir } from '@loci/disk/project'
 import { setFaultHook, tree } from '@loci/disk/testing'
@@ -350,4 +350,27 @@ describe('rename, tag, archive, delete', () => {
       expect(await work.snapshot()).toEqual(before)
     },
   )
+})
+
+describe('verify', () => {
+  test('one session, those of the directory, those of all: what is damaged, with exit code 3', async () => {
+    const other = '22222222-2222-4222-8222-222222222222'
+    await talk('other', other, ['elsewhere'])
+    await run('sessions', 'archive', SESSION)
+    expect(await run('sessions', 'verify')).toMatchObject({ code: 0, out: '1 session in order\n' })
+    expect((await run('sessions', 'verify', '--all')).out).toBe('2 sessions in order\n')
+    await run('sessions', 'unarchive', SESSION)
+    const file = await transcript()
+    const before = `${await readFile(file, 'utf8')}{"type":"user","uu`
+    await writeFile(file, before)
+    expect(await run('sessions', 'verify')).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^damage: .*torn-line/),
+    })
+    expect((await run('sessions', 'verify', SESSION, '--json')).json()).toMatchObject([
+      { kind: 'torn-line', path: file },
+    ])
+    expect((await run('sessions', 'verify', other)).code).toBe(0)
+    expect(await readFile(file, 'utf8')).toBe(before)
+  })
 })

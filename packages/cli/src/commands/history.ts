@@ -70,6 +70,27 @@ export async function undoCommand(context: CommandContext): Promise<CommandResul
   return rewindResult(await changeHistory(context, (history) => history.undoRewind({ onConflict })))
 }
 
+export async function usageCommand(context: CommandContext): Promise<CommandResult> {
+  const value = await withHistory(context.home, await placeOf(context), 'read', (history) => history.usage())
+  const { backups, sizeBytes, sharedBytes } = value
+  return {
+    value,
+    text: lines([
+      `${counted(backups, 'backup')}, ${sizeBytes} bytes, ${sharedBytes} of them shared with other sessions`,
+    ]),
+  }
+}
+
+export async function gcCommand(context: CommandContext): Promise<CommandResult> {
+  const dryRun = context.options['dry-run'] === true
+  const place = await placeOf(context)
+  if (!dryRun) await context.home.claim()
+  const mode = dryRun ? 'read' : 'write'
+  const value = await withHistory(context.home, place, mode, (history) => history.gc({ dryRun }))
+  const what = `${counted(value.removed.length, 'file')}, ${value.freedBytes} bytes`
+  return { value, text: lines([dryRun ? `would remove ${what}` : `removed ${what}`]) }
+}
+
 export async function resolveCommand(context: CommandContext): Promise<CommandResult> {
   const how = parameter(context, 0)
   if (how !== 'finish' && how !== 'undo')
