@@ -134,7 +134,7 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./commands/history.ts')).usageCommand,
   },
   'history gc': {
-    summary: 'remove what nothing needs; --dry-run only shows it',
+    summary: 'remove what nothing needs; --dry-run shows it',
     options: ['session', 'dry-run'],
     parameters: [],
     load: async () => (await import('./commands/history.ts')).gcCommand,

@@ -241,7 +241,7 @@ describe('usage, gc and verify', () => {
   })
 
   test('a damaged backup is found, with exit code 3', async () => {
-    const names = Object.keys(await work.snapshot()).filter((name) => /@v1$/.test(name))
+    const names = Object.keys(await work.snapshot()).filter((name) => name.endsWith('@v1'))
     await writeFile(work.path(names[0] ?? ''), 'x\n')
     const { code, out } = await run('history', 'verify')
     expect(code).toBe(3)
