@@ -21,7 +21,7 @@ const HINTS: Readonly<Record<string, string>> = {
   HISTORY_LOCKED: 'loci sessions unlock SID if that process is gone',
   MEMORY_CONFLICT: 'loci memory show FILE --json gives the revision for ifRevision',
   REWIND_CONFLICT: '--on-conflict skip or overwrite decides, --dry-run shows the plan',
-  REWIND_INCOMPLETE: 'loci history resolve finish, or undo',
+  REWIND_INCOMPLETE: 'loci history resolve finish, or undo, with --session SID',
   SESSION_LOCKED: 'loci sessions fork SID copies it, loci sessions unlock SID if that process is gone',
   SNAPSHOT_EVICTED: 'loci history list shows what is kept',
   SNAPSHOT_NOT_FOUND: 'loci history list shows the ids',

@@ -300,8 +300,9 @@ describe('a person who is asked', () => {
     expect(await work.read('project/a.txt')).toBe('one\n')
   })
 
-  test('no answer at all, at the end of input, allows nothing', async () => {
-    await talk([edit('one', 'two')], [])
+  test('no answer at all, at the end of input, allows nothing, and ends the line of the question', async () => {
+    const { out } = await talk([edit('one', 'two')], [])
+    expect(out).toContain('  + two\n\n  Edit: The user did not allow this call of Edit.')
     expect(await work.read('project/a.txt')).toBe('one\n')
   })
 })

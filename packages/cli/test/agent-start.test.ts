@@ -156,7 +156,7 @@ describe.each(FORMS)('with %s', (form) => {
     test('a file rewind newer than the tip is said until the conversation follows, or it is undone', async () => {
       const { messageId: id } = await print('create a.txt with "new"', '--session-id', SESSION)
       const { tip } = await stage.look(SESSION)
-      const said = `The files were rewound to before ${id}, the conversation was not: /rewind ${id} conversation takes it back too, /undo brings the files back (loci history undo).`
+      const said = `The files were rewound to before ${id}, the conversation was not: /rewind ${id} conversation takes it back too, /undo brings the files back (loci history undo --session ${SESSION}).`
       const open = async (input = ''): Promise<boolean> => {
         const { code, out, err } = await stage.loci(['--resume', SESSION], { input })
         expect({ code, err }).toEqual({ code: 0, err: '' })

@@ -257,3 +257,17 @@ describe('usage, gc and verify', () => {
     expect(await work.snapshot()).toEqual(before)
   })
 })
+
+test('what takes a rewind back is said with its session, which need not be the newest', async () => {
+  const fork = (await run('sessions', 'fork', SESSION, '--json')).json() as { sessionId: string }
+  const { out } = await run('history', 'rewind', prompts[0] ?? '', '--session', SESSION)
+  const advice = /^loci (history undo --session \S+) takes this back$/m.exec(out)?.[1] ?? ''
+  expect(advice).toBe(`history undo --session ${SESSION}`)
+  expect((await run('history', 'list', '--json')).out).toBe(
+    (await run('history', 'list', '--session', fork.sessionId, '--json')).out,
+  )
+  expect((await run('history', 'undo')).err).toContain('There is no rewind to undo')
+  expect(await auth()).toBe('v0\n')
+  expect((await run(...advice.split(' '))).code).toBe(0)
+  expect(await auth()).toBe('v2\n')
+})

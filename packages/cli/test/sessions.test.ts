@@ -279,6 +279,10 @@ function withoutLocks(files: Record<string, unknown>): Record<string, unknown> {
 }
 
 describe('rename, tag, archive, delete', () => {
+  /** A turn that edits a file, so that the session has a file history. */
+  const edit = (): Promise<Run> =>
+    run('-p', 'create a.txt with "a"', '--resume', SESSION, '--permission-mode', 'acceptEdits')
+
   test('say what the session is now', async () => {
     expect((await run('sessions', 'rename', SESSION.slice(0, 8), 'A title', '--json')).json()).toMatchObject({
       sessionId: SESSION,
@@ -295,15 +299,7 @@ describe('rename, tag, archive, delete', () => {
   test('delete removes the transcript, side files and file history, names each, and leaves the rest', async () => {
     const other = '22222222-2222-4222-8222-222222222222'
     await talk('project', other, ['stays'])
-    await loci(
-      { home: work.path('home'), cwd: work.path('project') },
-      '-p',
-      'create a.txt with "a"',
-      '--resume',
-      SESSION,
-      '--permission-mode',
-      'acceptEdits',
-    )
+    await edit()
     await mkdir(work.path('home/file-history'), { recursive: true })
     const before = Object.keys(await work.snapshot()).filter(
       (name) => name.includes(SESSION) && !name.includes('.lock.'),
@@ -319,15 +315,7 @@ describe('rename, tag, archive, delete', () => {
   })
 
   test.each(['home/projects', 'home/file-history'])('what is open in %s is not deleted', async (where) => {
-    await loci(
-      { home: work.path('home'), cwd: work.path('project') },
-      '-p',
-      'create a.txt with "a"',
-      '--resume',
-      SESSION,
-      '--permission-mode',
-      'acceptEdits',
-    )
+    await edit()
     const path = where.endsWith('projects') ? await transcript() : work.path(`${where}/${SESSION}`)
     const lease = await acquireLease(path)
     const before = Object.entries(await work.snapshot()).filter(([name]) => !name.includes('.lock.'))

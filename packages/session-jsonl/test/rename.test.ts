@@ -1,7 +1,7 @@
+import { unlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setFaultHook } from '@loci/disk/testing'
 import {
-  createSession,
   listSessions,
   openSession,
   renameSession,
@@ -125,19 +125,14 @@ test('many at once, beside a writer: each line is whole', async () => {
 })
 
 test('a session that is deleted meanwhile does not come back', async () => {
-  const session = await createSession({ projectDir: made.projectDir })
-  await session.append({ type: 'user', message: { role: 'user', content: 'x' } })
-  await session.close()
-  const before = await readFile(session.path)
   setFaultHook((operation, path) => {
-    if (operation === 'open' && path === session.path) return Object.assign(new Error(), { code: 'ENOENT' })
+    if (operation === 'open' && path === made.file) unlinkSync(path)
     return undefined
   })
-  await expect(
-    renameSession({ projectDir: made.projectDir, sessionId: session.id, title: 'x' }),
-  ).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+  await expect(rename('x')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
   setFaultHook(undefined)
-  expect(await readFile(session.path)).toEqual(before)
+  expect(await listSessions({ projectsDir: made.root })).toEqual([])
+  expect(Object.keys(await made.snapshot())).toEqual([])
 })
 
 test('a disk that fails at any step leaves the old title or the new one, and a transcript that is whole', async () => {

@@ -58,16 +58,20 @@ export async function rewindPlace(
       await withHistory(context.home, place, 'read', (history) => history.planRewind(messageId)),
     )
   }
-  await context.home.claim()
-  if (messageId === null) return rewindResult(nothingToRewind(id))
-  return rewindResult(
-    await withHistory(context.home, place, 'write', (history) => history.rewind(messageId, { onConflict })),
+  return changeFiles(
+    context,
+    async () => place,
+    async (history) => (messageId === null ? nothingToRewind(id) : history.rewind(messageId, { onConflict })),
   )
 }
 
 export async function undoCommand(context: CommandContext): Promise<CommandResult> {
   const onConflict = parseChoice('on-conflict', context.options['on-conflict'], ['skip', 'overwrite'])
-  return rewindResult(await changeHistory(context, (history) => history.undoRewind({ onConflict })))
+  return changeFiles(
+    context,
+    () => placeOf(context),
+    (history) => history.undoRewind({ onConflict }),
+  )
 }
 
 export async function usageCommand(context: CommandContext): Promise<CommandResult> {
@@ -95,20 +99,28 @@ export async function resolveCommand(context: CommandContext): Promise<CommandRe
   const how = parameter(context, 0)
   if (how !== 'finish' && how !== 'undo')
     throw new UsageError(`history resolve takes finish or undo, not ${JSON.stringify(how)}`)
-  return rewindResult(await changeHistory(context, (history) => history.resolveRewind(how)))
+  return changeFiles(
+    context,
+    () => placeOf(context),
+    (history) => history.resolveRewind(how),
+  )
 }
 
 function placeOf({ home, cwd, options }: CommandContext): Promise<SessionPlace> {
   return findSessionOrNewest(home, cwd, options.session)
 }
 
-async function changeHistory<T>(
+/** Changes files of people, and says how to take that back: in this session, which need not be the newest. */
+async function changeFiles(
   context: CommandContext,
-  work: (history: FileHistory) => Promise<T>,
-): Promise<T> {
-  const place = await placeOf(context)
+  findPlace: () => Promise<SessionPlace>,
+  work: (history: FileHistory) => Promise<RewindResult>,
+): Promise<CommandResult> {
+  const place = await findPlace()
   await context.home.claim()
-  return withHistory(context.home, place, 'write', work)
+  const value = await withHistory(context.home, place, 'write', work)
+  const undo = value.undoable ? [`loci history undo --session ${place.sessionId} takes this back`] : []
+  return { value, text: lines([...rewindLines(value), ...undo]), exitCode: needsDecision(value) ? 3 : 0 }
 }
 
 function snapshotOf(place: SessionPlace, id: string): Promise<string | null> {
@@ -118,9 +130,4 @@ function snapshotOf(place: SessionPlace, id: string): Promise<string | null> {
 
 function planResult(value: RewindPlan): CommandResult {
   return { value, text: lines(planLines(value)), exitCode: needsDecision(value) ? 3 : 0 }
-}
-
-function rewindResult(value: RewindResult): CommandResult {
-  const undo = value.undoable ? ['loci history undo takes this back'] : []
-  return { value, text: lines([...rewindLines(value), ...undo]), exitCode: needsDecision(value) ? 3 : 0 }
 }
