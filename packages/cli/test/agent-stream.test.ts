@@ -434,7 +434,7 @@ test('what the server refuses for its content names the way back, and an input t
   const { error, messageId } = await prompt(agent, 'go')
   expect(error?.message).toContain(`/rewind ${messageId} takes the prompt back`)
   let deep: unknown = 'x'
-  for (let level = 0; level < 490; level += 1) deep = { a: deep }
+  for (let level = 0; level < 497; level += 1) deep = { a: deep }
   world.script.push(call('Read', { file_path: 'a.txt', deep }), say('done'))
   expect((await prompt(agent, 'again')).text).toBe('done')
   expect((await prompt(agent, 'and again')).text).toBe('ok')
