@@ -15,6 +15,7 @@ import type { LineContext } from './prepare-entry.ts'
 import { openTranscript } from './read-transcript.ts'
 import { replacementsOf } from './replacements.ts'
 import type { Session, SessionOptions } from './session.ts'
+import { grew } from './session-growth.ts'
 import { lastOfConversation } from './tip.ts'
 import { listTips } from './tips.ts'
 import type { Tip } from './tips.ts'
@@ -196,6 +197,7 @@ export class JsonlSession implements Session {
   async #write(log: AppendLog, lines: string): Promise<void> {
     await log.append(lines)
     this.#title.grow(Buffer.byteLength(lines))
+    grew(this)
   }
 
   /** Reads what the file holds beyond what was read. */
