@@ -17,7 +17,7 @@ import {
 import type { FileHistory } from '@loci/file-history'
 import { explainAutoMemory, memoryDirs, memoryRoot, openMemdir } from '@loci/memdir'
 import type { Memdir } from '@loci/memdir'
-import { deleteSession, forkSession, openSession, unlockSession } from '@loci/session-jsonl'
+import { deleteSession, forkSession, openScratchpad, openSession, unlockSession } from '@loci/session-jsonl'
 import type { RecordDraft, Session } from '@loci/session-jsonl'
 import type { ConfigHome } from './config-home.ts'
 import { filesBelow } from './files-below.ts'
@@ -144,9 +144,10 @@ export async function deleteWithHistory(
   return { removed: [...removed, ...backups].toSorted() }
 }
 
-/** Releases the leases on a session and on its file history, unless their owner decidably lives. */
+/** Releases the leases on a session, its scratchpad and its file history, unless their owner decidably lives. */
 export async function unlock(home: ConfigHome, place: SessionPlace): Promise<void> {
   await unlockSession(place)
+  await openScratchpad(place).unlock()
   await unlockFileHistory(home.historyDir(place.sessionId))
 }
 

@@ -10,6 +10,7 @@ export {
   writeFileAtomic,
 } from './atomic-write.ts'
 export { appendRecords } from './append-record.ts'
+export { isScratchName } from './scratch-name.ts'
 export { cloneFile } from './clone-file.ts'
 export { resolveInside } from './resolve-inside.ts'
 export { acquireLease, breakLease, leaseHolder } from './lease.ts'

@@ -18,6 +18,7 @@ test('the public names', () => {
     'files',
     'isAbsent',
     'isLociError',
+    'isScratchName',
     'leaseHolder',
     'orAbsent',
     'removeQuietly',

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { cloneFile, fileErrno, files, orAbsent, temporaryName } from '@loci/disk'
+import { cloneFile, fileErrno, files, isScratchName, orAbsent, temporaryName } from '@loci/disk'
 import { ARCHIVED_FILE } from './archived.ts'
 import { sessionExists } from './append-log.ts'
 import { editLine } from './edit-line.ts'
@@ -42,7 +42,7 @@ async function copyDirectory(
     const source = join(from, entry.name)
     const target = join(to, entry.name)
     const within = join(context.within, entry.name)
-    if (within === ARCHIVED_FILE || SCRATCH.test(entry.name)) continue
+    if (within === ARCHIVED_FILE || isScratchName(entry.name)) continue
     if (entry.isDirectory()) copied += await copyDirectory(source, target, { ...context, within })
     else if (entry.isFile()) {
       if (SUBAGENT.test(within)) await copyTranscript(source, target, context.newSessionId)
@@ -53,8 +53,6 @@ async function copyDirectory(
   return copied
 }
 
-/** Lock files and temporary files of `@loci/disk`. */
-const SCRATCH = /^\..*\.(?:lock\.\d+|tmp)$/
 const SUBAGENT = /^subagents[\\/].*\.jsonl$/
 
 async function copyTranscript(from: string, to: string, sessionId: string): Promise<void> {

@@ -1,6 +1,8 @@
 import * as sessionJsonl from '@loci/session-jsonl'
 import type {
   Mirror,
+  ScratchFile,
+  Scratchpad,
   SearchHit,
   SearchProgress,
   Session,
@@ -28,6 +30,7 @@ test('the public names', () => {
     'findTranscripts',
     'forkSession',
     'listSessions',
+    'openScratchpad',
     'openSession',
     'readHeadAndTail',
     'readTranscript',
@@ -44,6 +47,8 @@ test('the public names', () => {
 test('the public types', () => {
   type Names = [
     Mirror,
+    ScratchFile,
+    Scratchpad,
     SearchHit,
     SearchProgress,
     Session,
