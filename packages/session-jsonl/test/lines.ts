@@ -8,19 +8,26 @@ import type { Tree, TreeFile } from '@loci/disk/testing'
 export const SID = '11111111-2222-4333-8444-555555555555'
 export const OTHER = '99999999-2222-4333-8444-555555555555'
 
+/** Whether everything is to be tried, however long it takes. */
+export const LONG: boolean = process.env['LOCI_LONG'] === '1'
 /** Many where there is time (`LOCI_LONG=1`), else as few as still show what a test is for. */
 export function often(many: number, few: number): number {
   return LONG ? many : few
 }
-/** Whether everything is to be tried, however long it takes. */
-export const LONG: boolean = process.env['LOCI_LONG'] === '1'
+/** What a property may take at most: where it is tried often, more than what is usual. */
+export const LONG_ENOUGH: number = often(300_000, 30_000)
 
 export type Line = Record<string, unknown>
 
 let minute = 0
 function stamp(): string {
   minute += 1
-  return new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString()
+  return stampOf(minute)
+}
+
+/** So many minutes into the year that the tests play in. */
+export function stampOf(minutes: number): string {
+  return new Date(Date.UTC(2026, 0, 1) + minutes * 60_000).toISOString()
 }
 
 /** A line of the conversation. */
