@@ -1,0 +1,23 @@
+// Runs one subject of one workload once, in a process of its own, and says what it took: node child.mjs '<job as JSON>'
+const job = JSON.parse(process.argv[2])
+const { subjects } = await import(`./workloads/${job.workload}.mjs`)
+const subject = await subjects[job.subject](job.args)
+
+await subject.prepare?.()
+const before = process.resourceUsage()
+const startedAt = process.hrtime.bigint()
+const result = await subject.run()
+const ms = Number(process.hrtime.bigint() - startedAt) / 1e6
+const after = process.resourceUsage()
+const checked = await subject.check(result)
+await subject.close?.()
+
+process.stdout.write(
+  JSON.stringify({
+    ms,
+    faults: after.minorPageFault - before.minorPageFault,
+    // Linux and macOS count in KiB here; the peak of the whole process, its start and imports included.
+    peakRssMb: after.maxRSS / 1024,
+    checked,
+  }),
+)
