@@ -37,3 +37,6 @@ export { extractJsonStringField, extractLastJsonStringField } from './extract-fi
 export type { Mirror, SessionKey, SessionStore, SessionStoreEntry, SessionSummaryEntry } from './store.ts'
 export { searchSessions } from './search.ts'
 export type { SearchHit, SearchProgress } from './search.ts'
+export { fileSessionStore } from './file-store.ts'
+export { memorySessionStore } from './memory-store.ts'
+export { foldSessionSummary } from './fold-summary.ts'
