@@ -39,6 +39,7 @@ process.exitCode = await runCli({
   },
   print: (text) => void (isClosed || process.stdout.write(text)),
   warn: (text) => void process.stderr.write(text),
+  ...(process.stderr.isTTY ? { showProgress: (line) => void process.stderr.write(`${line}\n`) } : {}),
   openLines: () =>
     openLineInput({
       input: process.stdin,

@@ -14,6 +14,8 @@ export interface CommandContext {
   readInput: () => Promise<string>
   /** Shows a line now, for commands that take their time. */
   say: (line: string) => void
+  /** Tells a person who waits at a terminal how far it is; to nobody else. */
+  showProgress: (line: string) => void
 }
 
 /** What a command answers. */

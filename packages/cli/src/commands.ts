@@ -55,6 +55,12 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: ['SID'],
     load: async () => (await import('./commands/export.ts')).exportCommand,
   },
+  'sessions import': {
+    summary: 'copy sessions of another client or home here',
+    options: [],
+    parameters: ['[DIR]'],
+    load: async () => (await import('./commands/import.ts')).importCommand,
+  },
   'sessions rename': {
     summary: 'give it a title',
     options: [],

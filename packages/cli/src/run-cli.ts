@@ -15,6 +15,8 @@ export interface CliWorld extends ConversationWorld {
   argv: readonly string[]
   /** The directory to work in; a program started in one that is gone has none, and throws. */
   cwd: () => string
+  /** Shows a line to a person who waits, beside the output; none where nobody does. */
+  showProgress?: (line: string) => void
 }
 
 /**
@@ -123,6 +125,7 @@ async function makeContext(
     options,
     parameters,
     readInput: world.readInput,
+    showProgress: (line) => world.showProgress?.(printable(line)),
     say: (line) => (options.json === true ? undefined : world.print(`${printable(line)}\n`)),
   }
 }

@@ -46,7 +46,7 @@ test.each([
   [['constructor', 'x'], 'there is no command "constructor x"; a prompt is one word: put it in quotes'],
   [
     ['sessions'],
-    'sessions needs one of list, search, show, tips, rewind, fork, export, rename, tag, archive, unarchive, delete, verify, unlock',
+    'sessions needs one of list, search, show, tips, rewind, fork, export, import, rename, tag, archive, unarchive, delete, verify, unlock',
   ],
   [['help', 'nothing'], 'there is no command "nothing"'],
   [['nothing', '--help'], 'there is no command "nothing"'],

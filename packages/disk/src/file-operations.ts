@@ -130,6 +130,11 @@ export class OpenFile {
     return run('fchmod', this.path, () => this.#handle.chmod(mode))
   }
 
+  /** Sets when the file was last written and read, in seconds since the epoch: a copy is as old as what it is of. */
+  setModified(seconds: number): Promise<void> {
+    return run('futimes', this.path, () => this.#handle.utimes(seconds, seconds))
+  }
+
   truncate(sizeBytes: number): Promise<void> {
     return run('ftruncate', this.path, () => this.#handle.truncate(sizeBytes))
   }

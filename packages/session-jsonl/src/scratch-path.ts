@@ -22,7 +22,7 @@ export async function resolveScratchPath(
 }
 
 /** Pure. One file has one name: a spelling that a listing would not give back is refused. */
-export function checkName(name: unknown): void {
+function checkName(name: unknown): void {
   if (typeof name !== 'string') throw new TypeError('name must be a string')
   const segments = name.split('/')
   if (segments.includes('..'))

@@ -1,5 +1,7 @@
 import * as sessionJsonl from '@loci/session-jsonl'
 import type {
+  CarryAlongside,
+  ImportPlan,
   Mirror,
   ScratchFile,
   Scratchpad,
@@ -7,6 +9,7 @@ import type {
   SearchProgress,
   Session,
   SessionAddress,
+  SessionImport,
   SessionInfo,
   SessionKey,
   SessionOptions,
@@ -28,12 +31,14 @@ test('the public names', () => {
     'extractJsonStringField',
     'extractLastJsonStringField',
     'fileSessionStore',
+    'findImportable',
     'findTranscripts',
     'foldSessionSummary',
     'forkSession',
+    'importSessions',
     'listSessions',
-    'openScratchpad',
     'memorySessionStore',
+    'openScratchpad',
     'openSession',
     'readHeadAndTail',
     'readTranscript',
@@ -49,6 +54,8 @@ test('the public names', () => {
 
 test('the public types', () => {
   type Names = [
+    CarryAlongside,
+    ImportPlan,
     Mirror,
     ScratchFile,
     Scratchpad,
@@ -56,6 +63,7 @@ test('the public types', () => {
     SearchProgress,
     Session,
     SessionAddress,
+    SessionImport,
     SessionInfo,
     SessionKey,
     SessionOptions,
