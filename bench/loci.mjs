@@ -1,2 +1,3 @@
-// What is measured: the built package, as a user gets it. This folder is outside the workspace, hence by path.
+// What is measured: the built packages, as a user gets them. This folder is outside the workspace, hence by path.
 export * from '../packages/session-jsonl/dist/index.js'
+export { resolveProjectDir } from '../packages/disk/dist/project.js'

@@ -30,8 +30,7 @@ process.on('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 
 if (positionals[0] === 'interop') {
-  const { runInterop } = await import('./interop/interop.mjs')
-  process.exitCode = await runInterop(home, { json: values.json })
+  runInterop()
 } else {
   await runWorkloads(positionals.length === 0 ? WORKLOADS : positionals)
 }
@@ -43,6 +42,14 @@ function installPeers() {
   const flags = ['ci', '--omit=optional', '--no-audit', '--no-fund']
   const { status } = spawnSync('npm', flags, { cwd: HERE, stdio: ['ignore', 'inherit', 'inherit'] })
   if (status !== 0) process.exit(status ?? 1)
+}
+
+/** In a process whose only home and configuration are made for it. */
+function runInterop() {
+  const env = { PATH: process.env.PATH, HOME: home, TMPDIR: home, CLAUDE_CONFIG_DIR: join(home, 'config') }
+  const script = [join(HERE, 'interop', 'interop.mjs'), home, values.json ? 'json' : 'text']
+  process.exitCode =
+    spawnSync(process.execPath, script, { env, stdio: ['ignore', 'inherit', 'inherit'] }).status ?? 1
 }
 
 async function runWorkloads(names) {
