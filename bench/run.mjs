@@ -68,7 +68,13 @@ async function runWorkloads(names) {
   for (const name of names) {
     mkdirSync(join(home, 'config', 'projects'), { recursive: true })
     const { measure } = await import(`./workloads/${name}.mjs`)
-    for await (const row of measure(bench, options)) rows.push({ workload: name, ...row })
+    try {
+      for await (const row of measure(bench, options)) rows.push({ workload: name, ...row })
+    } catch (error) {
+      // What was measured until then is shown all the same.
+      bench.note(`${name} ended early: ${error.message}`)
+      process.exitCode = 1
+    }
   }
   bench.onProgress('')
   const { platform, version } = process

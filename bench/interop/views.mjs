@@ -56,7 +56,7 @@ export const sdk = {
 }
 
 /** The lines of a chain that the SDK gives out as messages. */
-export function shown(chain) {
+function shown(chain) {
   return chain
     .filter(({ type, isMeta }) => (type === 'user' || type === 'assistant') && isMeta !== true)
     .map((line) => messageOf(line))
