@@ -40,8 +40,22 @@ export interface SessionSummaryEntry {
 
 /** The copying of a session into a store as it grows. The local file is the truth. */
 export interface Mirror {
-  /** How many bytes the store has not taken yet. */
+  /**
+   * How many bytes the store has not taken yet, by the sizes last seen; at least 1 while the size after a write of this
+   * process has not been looked at. 0: it had everything when last looked.
+   */
   readonly lag: number
-  /** Resolves when the store has everything appended before the call. */
-  flush(): Promise<void>
+  /** Why the store could not be given everything the last time; `undefined` if it could. */
+  readonly lastError: unknown
+  /**
+   * Resolves when the store has everything appended before the call: what `append` and `record` have resolved for, and
+   * every whole line in the files. Tries at once, and goes on trying for as long as the store fails.
+   *
+   * @param options.signal ends the waiting, as in `AbortSignal.timeout(5000)`; the mirror goes on
+   * @throws {LociError} STORE_UNAVAILABLE when the mirror is closed, or `signal` is aborted, before that; `cause` is the
+   * store's last error, `details` has the `lag`
+   */
+  flush(options?: { signal?: AbortSignal | undefined }): Promise<void>
+  /** Ends the mirroring at once, without waiting for the store. The next mirror of the session sends what is missing. */
+  close(): Promise<void>
 }

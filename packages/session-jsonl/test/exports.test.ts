@@ -3,6 +3,7 @@ import type {
   CarryAlongside,
   ImportPlan,
   Mirror,
+  MirrorOptions,
   ScratchFile,
   Scratchpad,
   SearchHit,
@@ -16,9 +17,11 @@ import type {
   SessionStore,
   SessionStoreEntry,
   SessionSummaryEntry,
+  TimerFunctions,
   Tip,
   TranscriptItem,
 } from '@loci/session-jsonl'
+import * as testing from '@loci/session-jsonl/testing'
 import { expect, test } from 'vitest'
 
 test('the public names', () => {
@@ -38,6 +41,7 @@ test('the public names', () => {
     'importSessions',
     'listSessions',
     'memorySessionStore',
+    'mirrorSession',
     'openScratchpad',
     'openSession',
     'readHeadAndTail',
@@ -57,6 +61,7 @@ test('the public types', () => {
     CarryAlongside,
     ImportPlan,
     Mirror,
+    MirrorOptions,
     ScratchFile,
     Scratchpad,
     SearchHit,
@@ -70,8 +75,13 @@ test('the public types', () => {
     SessionStore,
     SessionStoreEntry,
     SessionSummaryEntry,
+    TimerFunctions,
     Tip,
     TranscriptItem,
   ]
   expect([] satisfies Partial<Names>).toEqual([])
+})
+
+test('the public names for those who write a store', () => {
+  expect(Object.keys(testing)).toEqual(['testSessionStore'])
 })
