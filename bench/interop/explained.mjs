@@ -54,7 +54,16 @@ const EXPLAINED = [
   },
 ]
 
+const seen = new Set()
+
 export function explain(difference) {
   const known = EXPLAINED.find(({ fits }) => fits(difference))
-  return known && { whose: known.whose, why: known.why }
+  if (known === undefined) return undefined
+  seen.add(known)
+  return { whose: known.whose, why: known.why }
+}
+
+/** What is explained and did not come up: one of the two has changed, and the explanation is to be looked at again. */
+export function unseenExplanations() {
+  return EXPLAINED.filter((known) => !seen.has(known)).map(({ why }) => why)
 }

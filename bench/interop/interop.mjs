@@ -1,6 +1,7 @@
 // Do Loci and the Agent SDK read each other's sessions alike? Run by `pnpm bench interop`, with a home of its own.
 import { mkdirSync } from 'node:fs'
 import { Differences, UNEXPLAINED } from './differences.mjs'
+import { unseenExplanations } from './explained.mjs'
 import { checkObserved } from './observed.mjs'
 import { checkOwn } from './own.mjs'
 import { checkStores } from './stores.mjs'
@@ -25,7 +26,9 @@ else {
   const counts = `${found.length - ours.length} differences that are theirs, ${ours.length} that are ours`
   process.stdout.write(`\n${checks} comparisons, ${counts}, ${unexplained.length} of them unexplained\n`)
 }
-process.exitCode = unexplained.length === 0 ? 0 : 1
+const unseen = unseenExplanations()
+for (const why of unseen) process.stderr.write(`explained, but no longer seen: ${why}\n`)
+process.exitCode = unexplained.length + unseen.length === 0 ? 0 : 1
 
 function groupByReason(list) {
   const groups = new Map()

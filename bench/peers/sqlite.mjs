@@ -29,11 +29,10 @@ export function openDatabase(path) {
 
 /** The branch from everything: all rows parsed, then the parents walked. */
 export function selectAll(database, tip) {
-  const entries = database
-    .prepare('SELECT json FROM entries ORDER BY place')
-    .pluck()
-    .all()
-    .map((json) => JSON.parse(json))
+  const entries = []
+  // One at a time: the texts of all rows at once would be memory that nobody needs.
+  for (const json of database.prepare('SELECT json FROM entries ORDER BY place').pluck().iterate())
+    entries.push(JSON.parse(json))
   const byUuid = new Map(entries.map((entry) => [entry.uuid, entry]))
   const branch = new Set()
   for (let at = byUuid.get(tip); at; at = byUuid.get(at.parentUuid)) branch.add(at.uuid)
@@ -55,11 +54,9 @@ export function selectBranch(database, tip) {
       SELECT place FROM entries JOIN branch ON entries.answers = branch.uuid
     )
     SELECT json FROM entries JOIN places USING (place) ORDER BY place`
-  return database
-    .prepare(query)
-    .pluck()
-    .all(tip)
-    .map((json) => JSON.parse(json))
+  const entries = []
+  for (const json of database.prepare(query).pluck().iterate(tip)) entries.push(JSON.parse(json))
+  return entries
 }
 
 /**
