@@ -1,6 +1,7 @@
-import type { ContentBlock, Entry, ModelMessage } from '@loci/session-jsonl'
+import type { Entry, ModelMessage } from '@loci/session-jsonl'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { assertAccepted } from './accepted.ts'
 import { assistant, call, entry, jsonl, often, reading, result, SID, straight, text, user } from './lines.ts'
 import type { Line } from './lines.ts'
 
@@ -462,29 +463,6 @@ const line = fc.record({
   id: fc.constantFrom('x', 'y', undefined),
   back: fc.nat({ max: 2 }),
 })
-
-function assertAccepted(messages: readonly ModelMessage[]): void {
-  let open: string[] = []
-  const seen = new Set<string>()
-  for (const [index, { role, content }] of messages.entries()) {
-    expect(role).toBe(index % 2 === 0 ? 'user' : 'assistant')
-    const blocks: ContentBlock[] = typeof content === 'string' ? [{ type: 'text', text: content }] : content
-    expect(blocks.length).toBeGreaterThan(0)
-    for (const part of blocks) if (part.type === 'text') expect(part.text.trim()).not.toBe('')
-    const results = blocks.flatMap((part) => (part.type === 'tool_result' ? [part.tool_use_id] : []))
-    expect(results.toSorted()).toEqual(open.toSorted())
-    expect(blocks.slice(0, results.length).every(({ type }) => type === 'tool_result')).toBe(true)
-    open = blocks.flatMap((part) => (part.type === 'tool_use' ? [part.id] : []))
-    for (const id of open) {
-      expect(seen.has(id)).toBe(false)
-      seen.add(id)
-    }
-    if (role === 'user') expect(open).toEqual([])
-    else expect(['thinking', 'redacted_thinking']).not.toContain(blocks.at(-1)?.type)
-    expect(/[\uD800-\uDFFF]/u.test(JSON.stringify(messages))).toBe(false)
-  }
-  expect(open).toEqual([])
-}
 
 test('R6: whatever was written, in whatever order, the Messages API accepts what is sent', async () => {
   await fc.assert(

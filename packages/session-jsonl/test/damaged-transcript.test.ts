@@ -3,6 +3,7 @@ import { openSession, readTranscript, verifySession } from '@loci/session-jsonl'
 import type { TranscriptItem } from '@loci/session-jsonl'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { assertAccepted } from './accepted.ts'
 import { damaged } from './damaged-transcript.ts'
 import { LONG_ENOUGH, often, project, SID } from './lines.ts'
 import { healthyTranscript } from './random-transcript.ts'
@@ -27,7 +28,7 @@ test(
             expect(new Set(chain).size).toBe(chain.length)
             expect(chain.map((entry) => entry.uuid)).toContain(uuid)
             for (const entry of chain) names.add(entry.uuid)
-            await session.conversation({ tip: uuid })
+            assertAccepted(await session.conversation({ tip: uuid }))
           }
           for (const name of names) expect((await session.entry(name))?.uuid).toBe(name)
           expect(await verifySession(made.file)).toEqual(await session.damage())
