@@ -210,6 +210,15 @@ describe('what is refused changes nothing and says what to do', () => {
     expect((await run('sessions', 'unlock', SESSION)).code).toBe(0)
   })
 
+  test('unlock frees a scratchpad too', async () => {
+    const side = (await transcript()).replace(/\.jsonl$/, '')
+    const lock = `${side}/.scratchpad.lock.1`
+    await mkdir(side)
+    await writeFile(lock, '{"bootId":"of another machine"}\n')
+    expect((await run('sessions', 'unlock', SESSION)).code).toBe(0)
+    expect(await readFile(lock, 'utf8')).toBe('')
+  })
+
   test('a home that Loci did not make is read, and changed only with --write', async () => {
     const foreign = await tree(
       Object.fromEntries(

@@ -122,6 +122,15 @@ describe('an update', () => {
     expect(await textOf('a.txt')).toBe('ax')
   })
 
+  test('that fails does not stop those that wait for it', async () => {
+    const failing = scratchpad.update('a.txt', () => {
+      throw new Error('a bug of the caller')
+    })
+    const waiting = scratchpad.update('a.txt', more)
+    await expect(failing).rejects.toThrow('a bug')
+    expect(await waiting).toBe(sha256('x'))
+  })
+
   test('of one process come in the order they were called, among writes, and none is lost', async () => {
     const other = openScratchpad({ projectDir: made.projectDir, sessionId: SID })
     const append =
@@ -254,10 +263,13 @@ test('a fork carries the files, not the lock and the scratch, and shares no chan
   expect(await readdir(made.path(`p/${OTHER}`))).toEqual(['scratchpad'])
   expect(await readdir(made.path(`p/${OTHER}/scratchpad`))).toEqual(['notes'])
   const forked = openScratchpad({ projectDir: made.projectDir, sessionId: OTHER })
+  // In place, as a program may that knows nothing of scratchpads.
+  await writeFile(made.path(`p/${OTHER}/scratchpad/notes/plan.md`), 'b', { flag: 'r+' })
+  expect(await textOf('notes/plan.md')).toBe('a')
   await forked.update('notes/plan.md', more)
   expect([await textOf('notes/plan.md'), await made.read(`p/${OTHER}/scratchpad/notes/plan.md`)]).toEqual([
     'a',
-    'ax',
+    'bx',
   ])
 })
 
