@@ -70,6 +70,17 @@ async function run<T>(operation: string, path: string, action: () => Promise<T>)
   }
 }
 
+/** Runs one operation of `filesNow`: the hook first, every failure as a {@link LociError}. */
+export function runNow<T>(operation: string, path: string, action: () => T): T {
+  try {
+    const fault = faultHook?.(operation, path)
+    if (fault instanceof Error) throw fault
+    return action()
+  } catch (error) {
+    throw diskError(error, operation, path)
+  }
+}
+
 /** An open file. All positions and lengths are bytes. */
 export class OpenFile {
   readonly path: string

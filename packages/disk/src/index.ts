@@ -2,6 +2,8 @@ export { LociError, errorMessage, isLociError } from './error.ts'
 export type { Damage } from './error.ts'
 export { files, fileErrno, isAbsent, orAbsent, OPEN_APPEND, OPEN_REGULAR } from './file-operations.ts'
 export type { FileStats, OpenFile } from './file-operations.ts'
+export { filesNow, OPEN_PROMPTLY } from './files-now.ts'
+export type { FileNow } from './files-now.ts'
 export {
   createFileAtomic,
   removeQuietly,

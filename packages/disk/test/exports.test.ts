@@ -7,6 +7,7 @@ test('the public names', () => {
   expect(Object.keys(disk).toSorted()).toEqual([
     'LociError',
     'OPEN_APPEND',
+    'OPEN_PROMPTLY',
     'OPEN_REGULAR',
     'acquireLease',
     'appendRecords',
@@ -18,6 +19,7 @@ test('the public names', () => {
     'errorMessage',
     'fileErrno',
     'files',
+    'filesNow',
     'isAbsent',
     'isLociError',
     'isScratchName',

@@ -1,6 +1,7 @@
 import { parseLine } from './parse-line.ts'
-import { scanObject, scanObjectFromEnd, unquote } from './scan-json.ts'
-import { wellFormed } from './well-formed.ts'
+import { scanObject, scanObjectFromEnd } from './scan-json.ts'
+import { lineBefore, lineEnd, stringAt, windowOf } from './window.ts'
+import type { Window } from './window.ts'
 
 /**
  * The value of `key` in the first line of `text` that has it as a top-level field with a string value. Lines are not
@@ -9,54 +10,63 @@ import { wellFormed } from './well-formed.ts'
  * from its end. The value is well-formed UTF-16.
  */
 export function extractJsonStringField(text: string, key: string): string | undefined {
-  const needle = JSON.stringify(key)
+  return firstField(windowOf(Buffer.from(text)), key)
+}
+
+/** Like {@link extractJsonStringField}, of the last line that has the field. */
+export function extractLastJsonStringField(text: string, key: string): string | undefined {
+  return lastField(windowOf(Buffer.from(text)), key)
+}
+
+function firstField(window: Window, key: string): string | undefined {
+  const { text } = window
+  const needle = inLatin1(JSON.stringify(key))
   for (let at = text.indexOf(needle); at !== -1;) {
-    const [start, end] = lineAround(text, at)
-    const [first] = stringsIn(text, start, end, key)
+    const end = lineEnd(text, at)
+    const [first] = stringFields(window, lineBefore(text, at), end, key)
     if (first !== undefined) return first
     at = text.indexOf(needle, end)
   }
   return undefined
 }
 
-/** Like {@link extractJsonStringField}, of the last line that has the field. */
-export function extractLastJsonStringField(text: string, key: string): string | undefined {
-  const needle = JSON.stringify(key)
+/** {@link extractLastJsonStringField} of a window. */
+export function lastField(window: Window, key: string): string | undefined {
+  const { text } = window
+  const needle = inLatin1(JSON.stringify(key))
   for (let at = text.lastIndexOf(needle); at !== -1;) {
-    const [start, end] = lineAround(text, at)
-    const last = stringsIn(text, start, end, key).at(-1)
+    const start = lineBefore(text, at)
+    const last = stringFields(window, start, lineEnd(text, at), key).at(-1)
     if (last !== undefined) return last
     at = start === 0 ? -1 : text.lastIndexOf(needle, start - 1)
   }
   return undefined
 }
 
-function lineAround(text: string, at: number): [start: number, end: number] {
-  const start = at === 0 ? 0 : text.lastIndexOf('\n', at - 1) + 1
-  const end = text.indexOf('\n', at)
-  return [start, end === -1 ? text.length : end]
-}
-
-/** The string values of a top-level field in one line, in their order. */
-function stringsIn(text: string, start: number, end: number, key: string): string[] {
+/** The string values of a top-level field in the line from `start` to `end`, in their order. */
+export function stringFields(window: Window, start: number, end: number, key: string): string[] {
   const found: string[] = []
-  for (const member of lineMembers(text, start, end)) {
-    if (member.key !== key || text[member.start] !== '"') continue
-    const value = unquote(text.slice(member.start, member.end))
-    if (value !== undefined) found.push(wellFormed(value))
+  const wanted = inLatin1(key)
+  for (const member of lineMembers(window, start, end)) {
+    const value = member.key === wanted ? stringAt(window, member.start, member.end) : undefined
+    if (value !== undefined) found.push(value)
   }
   return found
 }
 
-/** A top-level field of a line and where its value stands in the text. */
+function inLatin1(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+/** A top-level field of a line, its key in latin1, and where its value stands. */
 export interface LineMember {
   key: string
   start: number
   end: number
 }
 
-/** The top-level fields of the line of `text` from `start` to `end`, which the text may cut at either side. */
-export function lineMembers(text: string, start: number, end: number): LineMember[] {
+/** The top-level fields of the line from `start` to `end`, which the window may cut at either side. */
+export function lineMembers({ bytes, text }: Window, start: number, end: number): LineMember[] {
   const members: LineMember[] = []
   const visit = (key: string, from: number, to: number): void => {
     members.push({ key, start: from, end: to })
@@ -70,13 +80,19 @@ export function lineMembers(text: string, start: number, end: number): LineMembe
     scanObjectFromEnd(text, start, end, visit)
     return members.toReversed()
   }
-  return damagedMembers(text, start, end)
+  // A line that is no object, as a crash leaves it: the fields of the records that can be found in it.
+  for (const part of parseLine(bytes.subarray(start, end)))
+    if ('record' in part) scanObject(text, start + part.start, end, visit)
+  return members
 }
+
+/** The last three are a byte order mark. */
+const BLANKS = new Set([' ', '\t', '\r', '\0', '\u00EF', '\u00BB', '\u00BF'])
 
 /** Blanks, a byte order mark and zero bytes may stand before a line's object. */
 function skipToObject(text: string, start: number, end: number): number {
   let at = start
-  while (at < end && ' \t\r\uFEFF\0'.includes(text.charAt(at))) at += 1
+  while (at < end && BLANKS.has(text.charAt(at))) at += 1
   return at
 }
 
@@ -93,20 +109,4 @@ function scanLine(
     at = after
   }
   return 'closed'
-}
-
-/** A line that is no object, as a crash leaves it: the fields of the records that can be found in it. */
-function damagedMembers(text: string, start: number, end: number): LineMember[] {
-  const bytes = Buffer.from(text.slice(start, end))
-  const members: LineMember[] = []
-  // Positions in the parts are bytes; the record itself is found again as text.
-  let read = 0
-  let at = start
-  for (const part of parseLine(bytes)) {
-    if (!('record' in part)) continue
-    at += bytes.toString('utf8', read, part.start).length
-    read = part.start
-    scanObject(text, at, end, (key, from, to) => members.push({ key, start: from, end: to }))
-  }
-  return members
 }

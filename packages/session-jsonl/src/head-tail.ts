@@ -1,7 +1,7 @@
-import { files, orAbsent } from '@loci/disk'
-import type { OpenFile } from '@loci/disk'
+import { filesNow, isAbsent, OPEN_PROMPTLY } from '@loci/disk'
+import type { FileNow } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
-import { requireFile } from './require-file.ts'
+import { checkFile } from './require-file.ts'
 
 /** How much of each end of a transcript is read to list it, in bytes. */
 export const LITE_READ_BUF_SIZE = 65_536
@@ -24,73 +24,101 @@ export interface HeadAndTail {
  * @throws {LociError} SESSION_NOT_FOUND when there is no such file; DISK_IO
  */
 export async function readHeadAndTail(path: string, sizeBytes?: number): Promise<HeadAndTail> {
-  const ends = await readEnds(path, { sizeBytes })
-  if (ends === undefined) throw notFound(path)
-  return { head: ends.head, tail: ends.tail, sizeBytes: ends.sizeBytes, mtimeMs: ends.mtimeMs }
+  const read = lookAtEnds(path, { sizeBytes }, (ends): HeadAndTail => {
+    const { head, tail } = ends.whole === undefined ? ends : partsOf(ends.whole)
+    return {
+      head: head.toString('utf8'),
+      tail: tail.toString('utf8'),
+      sizeBytes: ends.sizeBytes,
+      mtimeMs: ends.mtimeMs,
+    }
+  })
+  if (read === undefined) throw notFound(path)
+  return read
 }
 
-/** {@link HeadAndTail} and more, for a list. */
-export interface Ends extends HeadAndTail {
-  /** Whether the tail goes on right where the head ends: then the two are the whole file. */
-  contiguous: boolean
-  /** The head again, and more of it, where that was wanted. */
-  longerHead: string | undefined
-}
+/** Both ends of a file as bytes, which are good until the next file is looked at. Cut between characters. */
+export type Ends = { sizeBytes: number; mtimeMs: number } & (
+  | { /** The file, if the two windows hold all of it. */ whole: Buffer }
+  | {
+      whole: undefined
+      head: Buffer
+      tail: Buffer
+      /** More of the head, from its beginning. */
+      longerHead: (bytes: number) => Buffer
+    }
+)
+
+/** One for all files: fresh memory for each would cost more than reading them. */
+let reused: Buffer | undefined
 
 /**
- * Like {@link readHeadAndTail}; `undefined` when there is no such file.
+ * Looks at both ends of a file, in one or two reads and without waiting; `undefined` when there is no such file.
  *
- * @param options.wantedFor asked with the head of a longer file; if it says so, `longerHead` is read, to `bytes`
+ * @throws {TypeError} when `path` is no string
+ * @throws {LociError} DISK_IO, also when it is no file
  */
-export async function readEnds(
+export function lookAtEnds<T>(
   path: string,
-  options: { sizeBytes?: number | undefined; bytes?: number; wantedFor?: (head: string) => boolean },
-): Promise<Ends | undefined> {
-  const { sizeBytes = Number.POSITIVE_INFINITY, bytes = 0, wantedFor = () => false } = options
-  const file = await orAbsent(requireFile(path).then(() => files.open(path, 'r')))
-  if (file === undefined) return undefined
+  options: { sizeBytes?: number | undefined },
+  look: (ends: Ends) => T,
+): T | undefined {
+  if (typeof path !== 'string') throw new TypeError('path must be a string')
   try {
-    const stat = await file.stat()
-    const size = Math.min(Number(stat.size), sizeBytes)
-    const headBytes = await readRange(file, 0, Math.min(size, LITE_READ_BUF_SIZE))
-    const headEnd = headBytes.length < size ? wholeCharacters(headBytes) : headBytes.length
-    const head = headBytes.toString('utf8', 0, headEnd)
-    const tailFrom = Math.max(headEnd, size - LITE_READ_BUF_SIZE)
-    const contiguous = tailFrom === headEnd
-    const tailBytes = await readRange(file, tailFrom, size)
-    const tail = tailBytes.toString('utf8', contiguous ? 0 : continuationBytes(tailBytes))
-    const wanted = !contiguous && wantedFor(head)
-    const longerHead = wanted ? await readText(file, Math.min(size, bytes)) : undefined
-    return { head, tail, sizeBytes: size, mtimeMs: Number(stat.mtimeNs) / 1e6, contiguous, longerHead }
-  } finally {
-    await file.close()
+    return filesNow.look(path, OPEN_PROMPTLY, (file) => look(endsOf(path, file, options.sizeBytes)))
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
   }
 }
 
-async function readText(file: OpenFile, end: number): Promise<string> {
-  const bytes = await readRange(file, 0, end)
-  return bytes.toString('utf8', 0, wholeCharacters(bytes))
+function endsOf(path: string, file: FileNow, atMost = Number.POSITIVE_INFINITY): Ends {
+  const stat = file.stat()
+  checkFile(path, stat)
+  const sizeBytes = Math.min(stat.size, atMost)
+  const { mtimeMs } = stat
+  const buffer = (reused ??= Buffer.allocUnsafeSlow(2 * LITE_READ_BUF_SIZE))
+  if (sizeBytes <= buffer.length)
+    return { sizeBytes, mtimeMs, whole: readInto(file, buffer.subarray(0, sizeBytes), 0) }
+  const head = readInto(file, buffer.subarray(0, LITE_READ_BUF_SIZE), 0)
+  const tail = readInto(file, buffer.subarray(LITE_READ_BUF_SIZE), sizeBytes - LITE_READ_BUF_SIZE)
+  return {
+    sizeBytes,
+    mtimeMs,
+    whole: undefined,
+    head: withoutCutEnd(head),
+    tail: withoutCutBeginning(tail),
+    longerHead: (bytes) => withoutCutEnd(readInto(file, Buffer.alloc(Math.min(bytes, sizeBytes)), 0)),
+  }
 }
 
-async function readRange(file: OpenFile, from: number, to: number): Promise<Buffer> {
-  const buffer = Buffer.alloc(Math.max(0, to - from))
-  return buffer.subarray(0, await file.readFull(buffer, from))
+function readInto(file: FileNow, buffer: Buffer, position: number): Buffer {
+  return buffer.subarray(0, file.readFull(buffer, position))
 }
 
-/** How many of the bytes are whole UTF-8 characters: all but the beginning of one that the end cuts. */
-function wholeCharacters(bytes: Buffer): number {
+/** A file of at most two windows, as the two. */
+function partsOf(whole: Buffer): { head: Buffer; tail: Buffer } {
+  if (whole.length <= LITE_READ_BUF_SIZE) return { head: whole, tail: whole.subarray(whole.length) }
+  const head = withoutCutEnd(whole.subarray(0, LITE_READ_BUF_SIZE))
+  const from = Math.max(head.length, whole.length - LITE_READ_BUF_SIZE)
+  const tail = whole.subarray(from)
+  return { head, tail: from === head.length ? tail : withoutCutBeginning(tail) }
+}
+
+/** Without the beginning of a UTF-8 character that the end cuts. */
+function withoutCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
     if ((byte & 0b1100_0000) === 0b1000_0000) continue
     const needed = byte >= 0b1111_0000 ? 4 : byte >= 0b1110_0000 ? 3 : byte >= 0b1100_0000 ? 2 : 1
-    return needed > back ? bytes.length - back : bytes.length
+    return needed > back ? bytes.subarray(0, bytes.length - back) : bytes
   }
-  return bytes.length
+  return bytes
 }
 
-/** How many bytes at the beginning belong to a character whose first byte is missing. */
-function continuationBytes(bytes: Buffer): number {
+/** Without the rest of a UTF-8 character whose first byte is missing. */
+function withoutCutBeginning(bytes: Buffer): Buffer {
   let count = 0
   while (count < Math.min(3, bytes.length) && ((bytes[count] ?? 0) & 0b1100_0000) === 0b1000_0000) count += 1
-  return count
+  return bytes.subarray(count)
 }

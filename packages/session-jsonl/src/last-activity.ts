@@ -1,41 +1,51 @@
 import { isChainType } from './entry.ts'
 import { lineMembers } from './extract-field.ts'
+import { wholeRecord } from './light-record.ts'
 import { timeOf } from './read-head.ts'
-import { unquote } from './scan-json.ts'
+import { stringAt } from './window.ts'
+import type { Line, Window } from './window.ts'
 
-/**
- * When the newest entry of a conversation was written, by the last one in the tail of its transcript: milliseconds
- * since the epoch. Where the tail holds no entry, as after a long run of other records, the time of the newest of
- * those. `undefined` if none has a time. Pure.
- *
- * @param tail the end of a transcript; a window may cut its first line
- */
-export function lastActivity(tail: string): number | undefined {
-  return lastTime(tail, isMainLine) ?? lastTime(tail, () => true)
+/** What the end of a transcript says of its newest entry. */
+export interface LastActivity {
+  /**
+   * When the newest entry was written, by the last one in the window: milliseconds since the epoch. Where it holds
+   * none, as after a long run of other records, the time of the newest of those.
+   */
+  timeMs: number | undefined
+  /** As said by the lines from the last entry on; `undefined` where they do not. */
+  cwd: string | undefined
+  gitBranch: string | undefined
 }
 
-type Fields = ReadonlyMap<string, string>
-
-function lastTime(text: string, accepts: (fields: Fields) => boolean): number | undefined {
-  for (let end = text.length; end > 0;) {
-    const start = text.lastIndexOf('\n', end - 1) + 1
-    const fields = new Map(
-      lineMembers(text, start, end).map((member) => [member.key, text.slice(member.start, member.end)]),
-    )
-    const time = timeOf(stringField(fields, 'timestamp'))
-    if (time !== undefined && accepts(fields)) return time
-    end = start - 1
+/** Reads lines from the last one back to the newest entry. Pure; a window may cut its first line. */
+export function lastActivity(window: Window): LastActivity {
+  const found: LastActivity = { timeMs: undefined, cwd: undefined, gitBranch: undefined }
+  for (const line of window.lines.toReversed()) {
+    const fields = wholeRecord(window, line) ?? fieldsOf(window, line)
+    const { cwd, gitBranch } = fields
+    if (typeof cwd === 'string') found.cwd ??= cwd
+    if (typeof gitBranch === 'string') found.gitBranch ??= gitBranch
+    const timeMs = timeOf(fields['timestamp'])
+    if (timeMs !== undefined && isMain(fields)) return { ...found, timeMs }
+    found.timeMs ??= timeMs
   }
-  return undefined
+  return found
 }
 
-function isMainLine(fields: Fields): boolean {
+function isMain(fields: Record<string, unknown>): boolean {
   // Of a line whose beginning is cut the type may be missing; a uuid tells an entry.
-  const entry = fields.has('type') ? isChainType(stringField(fields, 'type')) : fields.has('uuid')
-  return entry && fields.get('isSidechain') !== 'true'
+  const isEntry = 'type' in fields ? isChainType(fields['type']) : 'uuid' in fields
+  return isEntry && fields['isSidechain'] !== true
 }
 
-function stringField(fields: Fields, key: string): string | undefined {
-  const token = fields.get(key)
-  return token?.startsWith('"') === true ? unquote(token) : undefined
+const READ = new Set(['type', 'uuid', 'timestamp', 'cwd', 'gitBranch'])
+
+/** The fields that can be told of a line that is cut or damaged. */
+function fieldsOf(window: Window, { start, end }: Line): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  for (const member of lineMembers(window, start, end)) {
+    if (READ.has(member.key)) fields[member.key] = stringAt(window, member.start, member.end)
+    if (member.key === 'isSidechain') fields['isSidechain'] = window.text.startsWith('true', member.start)
+  }
+  return fields
 }

@@ -1,28 +1,37 @@
-import { parseLine } from './parse-line.ts'
+import { isToolResult, lightRecords } from './light-record.ts'
 import { previewOf, promptOf } from './prompt-text.ts'
+import { recordFrom } from './window.ts'
+import type { Line, Window } from './window.ts'
 
 /**
- * The newest prompt in a text of whole lines (what a window cuts off at its ends does not count): that of the last
+ * The newest prompt in a window (a line that it cuts does not count): that of the last
  * `last-prompt` record that names one, or of the last user line that is one, whichever comes later. `lastPrompt` is
  * absent where the conversation was moved to its beginning since. Commands are no prompts here. Pure.
  *
- * @returns `undefined` when the text says nothing of prompts
+ * @returns `undefined` when the window says nothing of prompts
  */
-export function lastPromptIn(text: string, sessionId: string): { lastPrompt?: string } | undefined {
-  for (let end = text.length; end > 0;) {
-    const start = text.lastIndexOf('\n', end - 1) + 1
-    const line = text.slice(start, end)
-    end = start - 1
-    // Most lines are not worth the parsing.
-    if (!line.includes('"user"') && !line.includes('"last-prompt"')) continue
-    const parts = parseLine(Buffer.from(line.replaceAll('\0', ' ')), sessionId)
-    for (const part of parts.toReversed()) {
-      const said = 'record' in part ? promptIn(part.record) : undefined
+export function lastPromptIn(window: Window, sessionId: string): { lastPrompt?: string } | undefined {
+  for (const line of window.lines.toReversed()) {
+    const records = mayHoldPrompt(window.text, line) ? lightRecords(window, line, sessionId) : []
+    for (const record of records.toReversed()) {
+      const said = promptIn(record)
       if (said) return said
     }
   }
   return undefined
 }
+
+/** Most lines are not worth the reading: those of a model and of its tools. */
+function mayHoldPrompt(text: string, line: Line): boolean {
+  const { start, end } = line
+  if (text.slice(recordFrom(text, line), end).includes('"last-prompt"')) return true
+  if (!text.slice(start, end).includes('"user"')) return false
+  // With these quotes it stands in no string.
+  const content = text.indexOf(CONTENT, start)
+  return content === -1 || content >= end || !isToolResult(text, content + CONTENT.length)
+}
+
+const CONTENT = '"message":{"role":"user","content":'
 
 function promptIn(record: Record<string, unknown>): { lastPrompt?: string } | undefined {
   if (record['type'] === 'last-prompt') {

@@ -1,18 +1,24 @@
-import { basename, dirname, join, resolve } from 'node:path'
-import { files, isAbsent, orAbsent } from '@loci/disk'
-import { projectSlug } from '@loci/disk/project'
-import { isObject } from './entry.ts'
-import { readSessionInfo } from './session-info.ts'
-import type { SessionInfo } from './session-info.ts'
-import { sessionIdOf } from './session-path.ts'
+import { dirname } from 'node:path'
+import { isAbsent } from '@loci/disk'
+import { readArchived } from './archived.ts'
+import { cwdFilter } from './cwd-filter.ts'
+import { namedIn, nextTurn, statFile, statTranscripts } from './find-transcripts.ts'
+import type { NamedTranscript } from './find-transcripts.ts'
+import { readTranscriptInfo } from './session-info.ts'
+import type { SessionInfo, TranscriptInfo } from './session-info.ts'
+import { sideDirectory } from './session-path.ts'
 
 /**
  * The sessions below `projectsDir`, newest activity first, whatever folder they are in: two paths can share a folder,
- * and a session can go on elsewhere than it began.
+ * and a session can go on elsewhere than it began. Of equally new ones forks come first, then the file last written,
+ * then the smaller path: an order in which no two are equal, so that pages of `limit` from `offset` on show each
+ * session once as long as nothing changes. One that comes or goes between two pages is no error.
  *
  * Listed is every transcript whose name is a UUID and that holds, or may hold, a line of a conversation. One that
- * cannot be read is listed as `damaged`. Without `projectsDir` there are none. Reads both ends of each candidate only;
- * with `limit` it stops at the first file last written before the limit-th newest entry.
+ * cannot be read is listed as `damaged`. Without `projectsDir` there are none. Opens each candidate once, one at a
+ * time, and reads both ends only; with `limit` it opens the files last written and stops at the first that is older
+ * than the last newest entry of the page, so a page costs what all pages before it do together. A file that claims to
+ * be older than its newest entry is then as old as it claims, unless it is among the first few.
  *
  * @param options.cwd only sessions that began or went on in one of these directories, under any spelling that leads
  * there through links; of one whose lines do not say, the project whose folder it is in counts
@@ -28,32 +34,95 @@ export async function listSessions(options: {
 }): Promise<SessionInfo[]> {
   const { projectsDir, offset = 0, archived = false } = options
   if (typeof projectsDir !== 'string') throw new TypeError('projectsDir must be a path')
-  const wanted = count('offset', offset) + count('limit', options.limit ?? Number.MAX_SAFE_INTEGER)
+  count('offset', offset)
+  const limit = options.limit === undefined ? undefined : count('limit', options.limit)
   const matches = await cwdFilter(options.cwd)
-  const candidates = await findTranscripts(projectsDir)
-  const found: SessionInfo[] = []
-  for (let at = 0; at < candidates.length; at += BATCH) {
-    const [next] = candidates.slice(at, at + 1)
-    const limitTh = found.length >= wanted ? found.toSorted(byActivity)[wanted - 1] : undefined
-    if (next && limitTh && next.mtimeMs + CLOCK_SLACK_MS < limitTh.lastActivityMs) break
-    const batch = candidates.slice(at, at + BATCH)
-    const infos = await Promise.all(batch.map((candidate) => readCandidate(candidate)))
-    for (const info of infos) {
-      if (info && (archived || !info.archived) && (await matches(info))) found.push(info)
-    }
-  }
-  return found.toSorted(byActivity).slice(offset, wanted)
+  const named = await namedIn(projectsDir)
+  const isListed: Accept = ({ info }) =>
+    (archived || !info.archived) && (matches === undefined || matches(info))
+  const listed =
+    limit === undefined ? await readAll(named, isListed) : await readNewest(named, isListed, offset + limit)
+  return listed.slice(offset, limit === undefined ? undefined : offset + limit).map(({ info }) => info)
 }
 
-/** How many transcripts are read at once. */
-const BATCH = 16
+/** So many files are read before others have their turn. */
+const READS_A_TURN = 32
 /** A file's time comes from a coarser clock than an entry's. */
 const CLOCK_SLACK_MS = 2_000
+/** If one of so many files claims to be older than its newest entry, the times of files are not to be relied on. */
+const PROBES = 16
 
-/** A fork with nothing new is newer than what it is a copy of. Equals stay as they were read, the file last written first. */
-function byActivity(a: SessionInfo, b: SessionInfo): number {
-  const isFork = ({ forkedFrom }: SessionInfo): number => (forkedFrom === undefined ? 0 : 1)
-  return b.lastActivityMs - a.lastActivityMs || isFork(b) - isFork(a)
+/** A session with what its place in a list depends on. */
+interface Listed extends TranscriptInfo {
+  orderMs: number
+}
+
+/** Answers at once where nothing has to be asked of the disk: thousands of promises take longer than the files. */
+type Accept = (session: Listed) => boolean | Promise<boolean>
+
+async function readAll(named: readonly NamedTranscript[], accept: Accept): Promise<Listed[]> {
+  const found: Listed[] = []
+  for (const [index, candidate] of named.entries()) {
+    if (index % READS_A_TURN === READS_A_TURN - 1) await nextTurn()
+    const session = readCandidate(candidate)
+    if (!session) continue
+    if (candidate.hasSideFiles) await readMark(session.info)
+    const isAccepted = accept(session)
+    if (isAccepted === true || (await isAccepted)) found.push(session)
+  }
+  return found.toSorted(byActivity)
+}
+
+/** The first `wanted` of {@link readAll}, by opening not many more. */
+async function readNewest(
+  named: readonly NamedTranscript[],
+  accept: Accept,
+  wanted: number,
+): Promise<Listed[]> {
+  const found: Listed[] = []
+  if (wanted === 0) return found
+  const candidates = await statTranscripts(named)
+  let isTimeReliable = true
+  for (const [index, candidate] of candidates.entries()) {
+    const last = found[wanted - 1]
+    const newestMs = candidate.mtimeMs + CLOCK_SLACK_MS
+    if (index >= PROBES && isTimeReliable && last && newestMs < last.orderMs) break
+    if (index % READS_A_TURN === READS_A_TURN - 1) await nextTurn()
+    const session = readCandidate(candidate)
+    if (!session) continue
+    if (candidate.hasSideFiles) await readMark(session.info)
+    if (session.orderMs > newestMs) {
+      if (index < PROBES) isTimeReliable = false
+      else if (isTimeReliable) session.orderMs = newestMs
+    }
+    const isAccepted = accept(session)
+    if (isAccepted === true || (await isAccepted)) insert(found, session, wanted)
+  }
+  return found
+}
+
+/** Puts a session in its place, and the last one out if there are too many. */
+function insert(found: Listed[], session: Listed, atMost: number): void {
+  let [low, high] = [0, found.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const other = found[middle]
+    if (other && byActivity(other, session) < 0) low = middle + 1
+    else high = middle
+  }
+  found.splice(low, 0, session)
+  if (found.length > atMost) found.pop()
+}
+
+/** A fork with nothing new is newer than what it is a copy of. */
+function byActivity(a: Listed, b: Listed): number {
+  const isFork = ({ info }: Listed): number => (info.forkedFrom === undefined ? 0 : 1)
+  return (
+    b.orderMs - a.orderMs ||
+    isFork(b) - isFork(a) ||
+    b.mtimeMs - a.mtimeMs ||
+    (a.info.path < b.info.path ? -1 : 1)
+  )
 }
 
 function count(name: string, value: unknown): number {
@@ -61,107 +130,29 @@ function count(name: string, value: unknown): number {
   throw new TypeError(`${name} must be a whole number from 0`)
 }
 
-/** A transcript as a folder shows it, unread. */
-export interface FoundTranscript {
-  sessionId: string
-  path: string
-  sizeBytes: number
-  mtimeMs: number
+function readCandidate(candidate: NamedTranscript): Listed | undefined {
+  const read = readOrDamaged(candidate)
+  if (read?.hasConversation !== true) return undefined
+  return { ...read, orderMs: read.info.lastActivityMs }
 }
 
-/**
- * Every transcript below `projectsDir` whose name is a UUID, last written first; opens none. For a session by its id,
- * wherever it lies.
- *
- * @throws {LociError} DISK_IO when a directory cannot be read
- */
-export async function findTranscripts(projectsDir: string): Promise<FoundTranscript[]> {
-  const found: FoundTranscript[] = []
-  for (const folder of (await orAbsent(files.readdir(projectsDir))) ?? []) {
-    const directory = join(projectsDir, folder.name)
-    if (!folder.isDirectory() && !(folder.isSymbolicLink() && (await isDirectory(directory)))) continue
-    const names = ((await orAbsent(files.readdir(directory))) ?? [])
-      .map(({ name }) => name)
-      .filter((name) => sessionIdOf(name) !== undefined)
-    for (let at = 0; at < names.length; at += BATCH) {
-      const batch = names.slice(at, at + BATCH).map((name) => statCandidate(join(directory, name)))
-      for (const candidate of await Promise.all(batch)) if (candidate) found.push(candidate)
-    }
-  }
-  return found.toSorted((a, b) => b.mtimeMs - a.mtimeMs || (a.path < b.path ? -1 : 1))
+async function readMark(info: SessionInfo): Promise<void> {
+  const mark = await readArchived(sideDirectory(dirname(info.path), info.sessionId))
+  info.archived = mark.archived
+  info.damaged ||= mark.damage !== undefined
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return (await orAbsent(files.stat(path)))?.isDirectory() === true
-}
-
-async function statCandidate(path: string): Promise<FoundTranscript | undefined> {
-  const stat = await orAbsent(files.stat(path))
-  if (!stat?.isFile()) return undefined
-  const sessionId = basename(path, '.jsonl')
-  return { sessionId, path, sizeBytes: Number(stat.size), mtimeMs: Number(stat.mtimeNs) / 1e6 }
-}
-
-async function readCandidate({
-  sessionId,
-  path,
-  sizeBytes,
-  mtimeMs,
-}: FoundTranscript): Promise<SessionInfo | undefined> {
+function readOrDamaged({ sessionId, path }: NamedTranscript): TranscriptInfo | undefined {
   try {
-    const read = await readSessionInfo(path)
-    return read?.hasConversation === true ? read.info : undefined
+    return readTranscriptInfo(path)
   } catch (error) {
     if (isAbsent(error)) return undefined
     // One file that cannot be read must hide neither itself nor the others.
+    const stat = statFile(path)
+    if (stat === undefined) return undefined
+    const { sizeBytes, mtimeMs } = stat
     const lastActivityMs = Math.floor(mtimeMs)
-    return { sessionId, path, summary: '', lastActivityMs, sizeBytes, archived: false, damaged: true }
-  }
-}
-
-async function cwdFilter(
-  cwd: string | readonly string[] | undefined,
-): Promise<(info: SessionInfo) => Promise<boolean>> {
-  if (cwd === undefined) return () => Promise.resolve(true)
-  const given: readonly unknown[] = typeof cwd === 'string' ? [cwd] : cwd
-  const wanted = new Set<string>()
-  const slugs = new Set<string>()
-  // Where a path leads is not to be told when it is gone: then it is what it says.
-  const real = remembered((path) => files.realpath(path).catch(() => path))
-  const owner = remembered(recordedRoot)
-  for (const path of given) {
-    if (typeof path !== 'string') throw new TypeError('cwd must be a path or a list of paths')
-    for (const spelling of [resolve(path), await real(resolve(path))]) {
-      wanted.add(spelling)
-      slugs.add(projectSlug(spelling))
-    }
-  }
-  const isWanted = async (path: string): Promise<boolean> => wanted.has(path) || wanted.has(await real(path))
-  return async (info) => {
-    for (const path of [info.cwd, info.lastCwd]) if (path !== undefined && (await isWanted(path))) return true
-    if (info.cwd !== undefined) return false
-    // Where it began is not recorded, or not to be seen: then it is of the project whose folder it is in.
-    const folder = dirname(info.path)
-    const root = await owner(folder)
-    return root === undefined ? slugs.has(basename(folder)) : isWanted(root)
-  }
-}
-
-/** The project that a folder says it belongs to; `undefined` if it does not, or cannot be asked. */
-async function recordedRoot(folder: string): Promise<string | undefined> {
-  try {
-    const record: unknown = JSON.parse((await files.readFile(join(folder, '.project.json'))).toString('utf8'))
-    return isObject(record) && typeof record['root'] === 'string' ? record['root'] : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function remembered<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
-  const known = new Map<string, Promise<T>>()
-  return (path) => {
-    const answer = known.get(path) ?? ask(path)
-    known.set(path, answer)
-    return answer
+    const info = { sessionId, path, summary: '', lastActivityMs, sizeBytes, archived: false, damaged: true }
+    return { info, hasConversation: true, mtimeMs }
   }
 }

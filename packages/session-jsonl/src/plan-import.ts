@@ -2,7 +2,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { compareBytes } from '@loci/disk'
 import { projectSlug, resolveProjectDir } from '@loci/disk/project'
 import { openTranscript } from './read-transcript.ts'
-import { readSessionInfo } from './session-info.ts'
+import { readTranscriptInfo } from './session-info.ts'
 
 /** What is to be done with one transcript of another place. */
 export interface ImportPlan {
@@ -33,7 +33,7 @@ export async function planImport(options: {
 }): Promise<ImportPlan> {
   const { from, projectsDir, ours } = options
   const sessionId = basename(from, '.jsonl')
-  const cwd = (await readSessionInfo(from))?.info.cwd
+  const cwd = readTranscriptInfo(from)?.info.cwd
   const recordedRoot = cwd !== undefined && isAbsolute(cwd) ? cwd : undefined
   const folder =
     recordedRoot === undefined

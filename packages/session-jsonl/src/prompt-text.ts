@@ -33,8 +33,18 @@ const NOT_WRITTEN = /^(?:<command-|<local-command-|\[Request interrupted)/
 
 /** A text as one line of at most 200 units and `…`; never half a character at its end. */
 export function previewOf(text: string): string {
-  const line = wellFormed(text)
+  const line = lineOf(text)
+  return line.length <= PREVIEW_UNITS ? line : `${cutUnits(line, PREVIEW_UNITS).trimEnd()}…`
+}
+
+/** Whether a text is a prompt whose preview is the same whatever comes after it. */
+export function isLongPrompt(text: string): boolean {
+  const prompt = text.trim()
+  return !NOT_WRITTEN.test(prompt) && lineOf(prompt).length > PREVIEW_UNITS
+}
+
+function lineOf(text: string): string {
+  return wellFormed(text)
     .replaceAll(/[\r\n]+/g, ' ')
     .trim()
-  return line.length <= PREVIEW_UNITS ? line : `${cutUnits(line, PREVIEW_UNITS).trimEnd()}…`
 }

@@ -1,7 +1,8 @@
 import { parseCutObject } from './cut-json.ts'
 import { isChainType, isObject } from './entry.ts'
-import { parseLine } from './parse-line.ts'
+import { lightRecords } from './light-record.ts'
 import { previewOf, promptOf } from './prompt-text.ts'
+import type { Window } from './window.ts'
 
 /** What the beginning of a transcript says. */
 export interface HeadFacts {
@@ -19,9 +20,9 @@ export interface HeadFacts {
 /**
  * Reads the lines of a transcript's head up to the first prompt. Pure.
  *
- * @param text.cut whether a window cuts the last line; then what is there of it counts
+ * @param options.cut whether the window cuts the last line; then what is there of it counts
  */
-export function readHead(text: string, options: { sessionId: string; cut: boolean }): HeadFacts {
+export function readHead(window: Window, options: { sessionId: string; cut: boolean }): HeadFacts {
   const facts: HeadFacts = {
     prompt: undefined,
     command: undefined,
@@ -31,7 +32,7 @@ export function readHead(text: string, options: { sessionId: string; cut: boolea
     hasEntry: false,
   }
   let cwdOfOther: string | undefined
-  for (const record of recordsIn(text, options)) {
+  for (const record of recordsIn(window, options)) {
     const { cwd, forkedFrom, sessionId } = record
     const own = sessionId === undefined || sessionId === options.sessionId
     if (typeof cwd === 'string' && own) facts.cwd ??= cwd
@@ -58,20 +59,15 @@ export function timeOf(timestamp: unknown): number | undefined {
 }
 
 function* recordsIn(
-  text: string,
+  window: Window,
   { sessionId, cut }: { sessionId: string; cut: boolean },
 ): Generator<Record<string, unknown>> {
-  for (let start = 0; start < text.length;) {
-    const newline = text.indexOf('\n', start)
-    const line = text.slice(start, newline === -1 ? text.length : newline)
-    const beginning = newline === -1 && cut ? parseCutObject(line) : undefined
+  const { bytes, text, lines } = window
+  for (const line of lines) {
+    const { start, end } = line
+    const beginning =
+      end === text.length && cut ? parseCutObject(bytes.toString('utf8', start, end)) : undefined
     if (beginning) yield beginning
-    else {
-      // Zero runs part a line; as blanks they do the same here.
-      for (const part of parseLine(Buffer.from(line.replaceAll('\0', ' ')), sessionId))
-        if ('record' in part) yield part.record
-    }
-    if (newline === -1) return
-    start = newline + 1
+    else yield* lightRecords(window, line, sessionId)
   }
 }

@@ -8,7 +8,14 @@ import { files, LociError } from '@loci/disk'
  */
 export async function requireFile(path: unknown): Promise<void> {
   if (typeof path !== 'string') throw new TypeError('path must be a string')
-  const stat = await files.stat(path)
+  checkFile(path, await files.stat(path))
+}
+
+/** {@link requireFile} of what is known of `path` already. */
+export function checkFile(
+  path: string,
+  stat: { isFile(): boolean; isDirectory(): boolean; isFIFO(): boolean },
+): void {
   if (stat.isFile()) return
   const what = stat.isDirectory() ? 'a directory' : stat.isFIFO() ? 'a FIFO' : 'a device or socket'
   const message = `${JSON.stringify(path)} is ${what} and no transcript; move it away or give a file`

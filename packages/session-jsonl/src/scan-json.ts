@@ -9,6 +9,10 @@ export type VisitMember = (key: string, start: number, end: number) => void
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
 
 /**
  * Scans the object that begins at `from` (its `{`) and ends before `to`.
@@ -30,7 +34,8 @@ export function scanObject(
     if (text.charCodeAt(at) !== QUOTE) return 'malformed'
     const keyEnd = stringEnd(text, at, to)
     if (keyEnd === -1) return 'cut'
-    const key = unquote(text.slice(at, keyEnd))
+    const plain = text.slice(at + 1, keyEnd - 1)
+    const key = plain.includes('\\') ? unquote(text.slice(at, keyEnd)) : plain
     at = skipBlanks(text, keyEnd, to)
     if (at >= to) return 'cut'
     if (text[at] !== ':') return 'malformed'
@@ -134,34 +139,34 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - before) % 2 === 1
 }
 
-const STRUCTURE = /["{}[\]]/g
 const LITERAL = /true|false|null|-?\d[\d.eE+-]*/y
 
 function valueEnd(text: string, start: number, to: number): number | 'cut' | 'malformed' {
   if (start >= to) return 'cut'
-  if (text.charCodeAt(start) === QUOTE) {
+  const first = text.charCodeAt(start)
+  if (first === QUOTE) {
     const end = stringEnd(text, start, to)
     return end === -1 ? 'cut' : end
   }
-  if (text[start] !== '{' && text[start] !== '[') {
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
     LITERAL.lastIndex = start
     if (LITERAL.test(text)) return LITERAL.lastIndex < to ? LITERAL.lastIndex : 'cut'
     return /^(?:t|tr|tru|f|fa|fal|fals|n|nu|nul|-)$/.test(text.slice(start, to)) ? 'cut' : 'malformed'
   }
   let depth = 0
-  STRUCTURE.lastIndex = start
-  for (;;) {
-    const found = STRUCTURE.exec(text)
-    if (found === null || found.index >= to) return 'cut'
-    if (found[0] === '"') {
-      const end = stringEnd(text, found.index, to)
+  for (let at = start; at < to; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit === QUOTE) {
+      const end = stringEnd(text, at, to)
       if (end === -1) return 'cut'
-      STRUCTURE.lastIndex = end
-    } else {
-      depth += found[0] === '{' || found[0] === '[' ? 1 : -1
-      if (depth === 0) return found.index + 1
+      at = end - 1
+    } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) depth += 1
+    else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
+      depth -= 1
+      if (depth === 0) return at + 1
     }
   }
+  return 'cut'
 }
 
 /** Where the value begins that ends before `end`; -1 if that is not after `from`. */

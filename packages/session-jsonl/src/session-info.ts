@@ -1,14 +1,16 @@
 import { basename, dirname } from 'node:path'
 import { readArchived } from './archived.ts'
-import { extractJsonStringField, extractLastJsonStringField } from './extract-field.ts'
-import { readEnds } from './head-tail.ts'
+import { lastField } from './extract-field.ts'
+import { lookAtEnds } from './head-tail.ts'
 import type { Ends } from './head-tail.ts'
 import { lastActivity } from './last-activity.ts'
 import { lastPromptIn } from './last-prompt.ts'
-import { parseLine } from './parse-line.ts'
 import { readHead } from './read-head.ts'
 import type { HeadFacts } from './read-head.ts'
 import { sideDirectory } from './session-path.ts'
+import { surveyLines } from './survey-lines.ts'
+import { lineBefore, windowOf } from './window.ts'
+import type { Window } from './window.ts'
 
 /** What a list shows of a session, read from both ends of its transcript. */
 export interface SessionInfo {
@@ -50,97 +52,83 @@ const LONG_HEAD_BYTES = 1024 * 1024
  * @throws {LociError} DISK_IO, also when it is no file
  */
 export async function sessionInfo(path: string): Promise<SessionInfo | undefined> {
-  return (await readSessionInfo(path))?.info
+  const read = readTranscriptInfo(path)
+  if (read === undefined) return undefined
+  const { archived, damage } = await readArchived(sideDirectory(dirname(path), read.info.sessionId))
+  return { ...read.info, archived, damaged: read.info.damaged || damage !== undefined }
 }
 
-/** {@link SessionInfo} with whether the transcript may hold a conversation, which one without any is not listed for. */
-export async function readSessionInfo(
-  path: string,
-): Promise<{ info: SessionInfo; hasConversation: boolean } | undefined> {
-  if (typeof path !== 'string') throw new TypeError('path must be a string')
-  const sessionId = basename(path, '.jsonl')
-  const ends = await readEnds(path, {
-    bytes: LONG_HEAD_BYTES,
-    wantedFor: (text) => needsMore(text, sessionId),
-  })
-  if (ends === undefined) return undefined
-  const { longerHead, sizeBytes } = ends
-  const text = longerHead ?? (ends.contiguous ? ends.head + ends.tail : ends.head)
-  const whole = ends.contiguous || (longerHead !== undefined && sizeBytes <= LONG_HEAD_BYTES)
-  const head = readHead(text, { sessionId, cut: !whole })
-  const mark = await readArchived(sideDirectory(dirname(path), sessionId))
-  return { info: infoOf(path, sessionId, ends, head, mark), hasConversation: head.hasEntry || !whole }
+/**
+ * {@link SessionInfo} as the transcript alone tells it, so `archived` is false; with whether it may hold a conversation,
+ * which one without any is not listed for, and the time of the file. Opens it once, and waits for nothing.
+ */
+export function readTranscriptInfo(path: string): TranscriptInfo | undefined {
+  return lookAtEnds(path, {}, (ends) => infoOf(path, basename(path, '.jsonl'), ends))
+}
+
+/** A transcript as a list reads it. */
+export interface TranscriptInfo {
+  info: SessionInfo
+  hasConversation: boolean
+  mtimeMs: number
+}
+
+function infoOf(path: string, sessionId: string, ends: Ends): TranscriptInfo {
+  const head = windowOf(ends.whole ?? ends.head)
+  const tail = ends.whole === undefined ? windowOf(ends.tail) : undefined
+  const inHead = surveyLines(head, { first: false, last: tail !== undefined })
+  const inTail = tail && surveyLines(tail, { first: true, last: false })
+  const { begins, isWhole } = beginningOf(ends, head, sessionId)
+  // An empty title or tag in the tail takes back an older one in the head.
+  const customTitle = inTail?.customTitle ?? inHead.customTitle
+  const tag = inTail?.tag ?? inHead.tag
+  const firstPrompt = begins.prompt ?? begins.command
+  const said = (tail && lastPromptIn(tail, sessionId)) ?? lastPromptIn(head, sessionId)
+  const last = lastActivity(tail ?? head)
+  const lastCwd = last.cwd ?? lastIn('cwd', tail, head)
+  const gitBranch = last.gitBranch ?? lastIn('gitBranch', tail, head)
+  const forkedFrom = inHead.sourceSessionId ?? begins.forkedFrom
+  const info: SessionInfo = {
+    sessionId,
+    path,
+    summary: [customTitle, said?.lastPrompt, firstPrompt].find((text) => text) ?? '',
+    lastActivityMs: last.timeMs ?? Math.floor(ends.mtimeMs),
+    sizeBytes: ends.sizeBytes,
+    archived: false,
+    damaged: inHead.isDamaged || inTail?.isDamaged === true,
+  }
+  if (customTitle) info.customTitle = customTitle
+  if (tag) info.tag = tag
+  if (firstPrompt !== undefined) info.firstPrompt = firstPrompt
+  if (said?.lastPrompt !== undefined) info.lastPrompt = said.lastPrompt
+  if (begins.cwd !== undefined) info.cwd = begins.cwd
+  if (lastCwd && lastCwd !== begins.cwd) info.lastCwd = lastCwd
+  if (gitBranch) info.gitBranch = gitBranch
+  if (begins.createdAtMs !== undefined) info.createdAtMs = begins.createdAtMs
+  if (forkedFrom !== undefined) info.forkedFrom = forkedFrom
+  return { info, hasConversation: begins.hasEntry || !isWhole, mtimeMs: ends.mtimeMs }
+}
+
+/** Where the newest entry does not say it: the value that the last line with the field has. */
+function lastIn(key: string, tail: Window | undefined, head: Window): string | undefined {
+  return (tail && lastField(tail, key)) ?? lastField(head, key)
+}
+
+/** What the head says, and where it lacks the first prompt, a longer one; and whether that is all of the file. */
+function beginningOf(ends: Ends, head: Window, sessionId: string): { begins: HeadFacts; isWhole: boolean } {
+  const begins = readHead(head, { sessionId, cut: ends.whole === undefined })
+  if (ends.whole !== undefined || !needsMore(begins, head, sessionId))
+    return { begins, isWhole: ends.whole !== undefined }
+  const longer = windowOf(ends.longerHead(LONG_HEAD_BYTES))
+  const isWhole = ends.sizeBytes <= LONG_HEAD_BYTES
+  return { begins: readHead(longer, { sessionId, cut: !isWhole }), isWhole }
 }
 
 /** Whether a head lacks the first prompt, or cuts its line before the directory, which clients write behind it. */
-function needsMore(head: string, sessionId: string): boolean {
-  const { prompt, command, cwd } = readHead(head, { sessionId, cut: true })
+function needsMore({ prompt, command, cwd }: HeadFacts, head: Window, sessionId: string): boolean {
   if (prompt === undefined && command === undefined) return true
   if (cwd !== undefined) return false
-  const whole = readHead(head.slice(0, head.lastIndexOf('\n') + 1), { sessionId, cut: false })
-  return whole.prompt === undefined && whole.command === undefined
-}
-
-function infoOf(
-  path: string,
-  sessionId: string,
-  ends: Ends,
-  head: HeadFacts,
-  mark: { archived: boolean; damage?: unknown },
-): SessionInfo {
-  const last = (key: string): string | undefined => {
-    // An empty title or tag in the tail takes back an older one in the head.
-    const value = extractLastJsonStringField(ends.tail, key) ?? extractLastJsonStringField(ends.head, key)
-    return value === '' ? undefined : value
-  }
-  const customTitle = last('customTitle')
-  const tag = last('tag')
-  const firstPrompt = head.prompt ?? head.command
-  const { lastPrompt } =
-    (ends.contiguous ? undefined : lastPromptIn(ends.tail, sessionId)) ??
-    lastPromptIn(ends.contiguous ? ends.head + ends.tail : ends.head, sessionId) ??
-    {}
-  const lastCwd = last('cwd')
-  const gitBranch = last('gitBranch')
-  const forkedFrom = extractJsonStringField(ends.head, 'sourceSessionId') ?? head.forkedFrom
-  return {
-    sessionId,
-    path,
-    summary: customTitle ?? lastPrompt ?? firstPrompt ?? '',
-    ...defined({ customTitle, tag, firstPrompt, lastPrompt, cwd: head.cwd }),
-    ...defined({ lastCwd: lastCwd === head.cwd ? undefined : lastCwd, gitBranch }),
-    ...(head.createdAtMs === undefined ? {} : { createdAtMs: head.createdAtMs }),
-    lastActivityMs:
-      lastActivity(ends.contiguous ? ends.head + ends.tail : ends.tail) ?? Math.floor(ends.mtimeMs),
-    sizeBytes: ends.sizeBytes,
-    archived: mark.archived,
-    ...defined({ forkedFrom }),
-    damaged: mark.damage !== undefined || isDamaged(ends),
-  }
-}
-
-function defined<K extends string>(values: Record<K, string | undefined>): Partial<Record<K, string>> {
-  const present: Partial<Record<K, string>> = {}
-  for (const key in values) {
-    const value = values[key]
-    if (value !== undefined) present[key] = value
-  }
-  return present
-}
-
-/** Whether a line of the window is no JSON object. Lines that look right at both ends are not parsed. */
-function isDamaged({ head, tail, contiguous }: Ends): boolean {
-  const texts = contiguous
-    ? [head + tail]
-    : [
-        head.slice(0, head.lastIndexOf('\n') + 1),
-        tail.includes('\n') ? tail.slice(tail.indexOf('\n') + 1) : '',
-      ]
-  return texts.some((text) => text.split('\n').some((line) => isDamagedLine(line)))
-}
-
-function isDamagedLine(line: string): boolean {
-  if (line.includes('\0')) return true
-  const looksRight = /^\uFEFF?[ \t\r]*(?:\{[^]*\}[ \t\r]*)?$/.test(line) && !line.includes('}{"')
-  return !looksRight && parseLine(Buffer.from(line)).some((part) => 'flaw' in part)
+  const end = lineBefore(head.text, head.text.length)
+  const lines = readHead(windowOf(head.bytes.subarray(0, end)), { sessionId, cut: false })
+  return lines.prompt === undefined && lines.command === undefined
 }
