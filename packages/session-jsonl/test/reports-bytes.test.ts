@@ -55,7 +55,11 @@ describe('S02: a last line that a kill cut short', () => {
       const whole = end === sixth.length - 1
       const read = await openSession({ projectDir: made.projectDir, sessionId: SID, mode: 'read' })
       expect((await read.chain()).map((entry) => entry.uuid)).toEqual([
-        ...['m1', 'm2', 'm3', 'm4', 'm5'],
+        'm1',
+        'm2',
+        'm3',
+        'm4',
+        'm5',
         ...(whole ? ['m6'] : []),
         uuid,
       ])
@@ -147,7 +151,9 @@ describe('S08: what other readers take for line ends', () => {
       expect(sent[2]).toEqual({ role: 'user', content: [result('t1', said)] })
 
       const whole = await readFile(made.file, 'utf8')
-      expect(whole.trimEnd().split(/\r\n|[\n\r\u2028\u2029\u000B\u000C\u001C-\u001E]/)).toHaveLength(4)
+      // U+0085 is left as it is: it ends a line for few, and escaping it is not asked for.
+      for (const raw of odd) if (raw !== '\n' && raw !== '\u0085') expect(whole).not.toContain(raw)
+      expect(whole.split('\n')).toHaveLength(5)
       const streamed: unknown[] = []
       for await (const line of createInterface({ input: createReadStream(made.file) }))
         streamed.push(JSON.parse(line))
