@@ -2,6 +2,14 @@ import type { OpenFile } from './file-operations.ts'
 
 const NEWLINE = 0x0a
 
+/** What is known of a file that is appended to. */
+export interface AppendedTo {
+  /** Its size, as it was just asked for. */
+  sizeBytes: bigint
+  /** Whether it is known to end with a newline, or to be empty, at that size. */
+  isFinished: boolean
+}
+
 /**
  * Appends whole records (lines that end in `\n`) to a file opened with flags `'a+'`.
  * One write call; a short write is completed. A file that does not end in `\n`, as a crash leaves it,
@@ -12,13 +20,22 @@ const NEWLINE = 0x0a
  * What survives a crash: every record whose call resolved (handed to the operating system; flush with
  * `file.datasync()` for a power cut), and of the one being written a beginning at most.
  *
+ * @param known saves asking the file again
+ * @returns where the file ends now, if nobody else appended meanwhile
  * @throws {LociError} DISK_FULL, DISK_IO; part of `bytes` may then stand at the end of the file, and the next
  * call fences it off with a newline
  */
-export async function appendRecords(file: OpenFile, bytes: Uint8Array): Promise<void> {
-  if (bytes.length === 0) return
-  const { size } = await file.stat()
+export async function appendRecords(file: OpenFile, bytes: Uint8Array, known?: AppendedTo): Promise<bigint> {
+  const sizeBytes = known?.sizeBytes ?? (await file.stat()).size
+  if (bytes.length === 0) return sizeBytes
+  const isTorn = known?.isFinished !== true && sizeBytes > 0n && !(await endsLine(file, sizeBytes))
+  const all = isTorn ? Buffer.concat([Uint8Array.of(NEWLINE), bytes]) : bytes
+  await file.writeAll(all)
+  return sizeBytes + BigInt(all.length)
+}
+
+async function endsLine(file: OpenFile, sizeBytes: bigint): Promise<boolean> {
   const last = new Uint8Array(1)
-  const torn = size > 0n && (await file.read(last, Number(size - 1n))) === 1 && last[0] !== NEWLINE
-  await file.writeAll(torn ? Buffer.concat([Uint8Array.of(NEWLINE), bytes]) : bytes)
+  // What is not there any more cannot be torn.
+  return (await file.read(last, Number(sizeBytes - 1n))) === 0 || last[0] === NEWLINE
 }

@@ -8,7 +8,7 @@ import { indexTools, toolCallIds, toolResultIds } from './tool-index.ts'
 import type { ToolIndex } from './tool-index.ts'
 import type { TranscriptItem } from './transcript.ts'
 import { buildTree } from './tree.ts'
-import type { EntryTree, TreeNode } from './tree.ts'
+import type { EntryTree, SameRecord, TreeNode } from './tree.ts'
 
 /** Everything that is known of a transcript: its tree, where its conversation stands, and what is wrong with it. */
 export interface Analysis {
@@ -24,13 +24,15 @@ export interface Analysis {
  * Analyses the items of a transcript. Pure.
  *
  * @param sessionId whose lines they should be; `undefined` if that is not known
+ * @param isSame needed where the items do not hold all that their records say
  */
 export function analyse(
   items: readonly TranscriptItem[],
   path: string,
   sessionId: string | undefined,
+  isSame?: SameRecord,
 ): Analysis {
-  const tree = buildTree(items, path)
+  const tree = buildTree(items, path, isSame)
   const unreadable = items.flatMap(({ damage }) => (damage ? [damage] : []))
   const damage = [
     ...unreadable,
@@ -67,14 +69,19 @@ export function chainTo(analysis: Analysis, tip: TreeNode | undefined): Entry[] 
 
 /** The records of one kind outside the conversation, in file order. */
 export function recordsOf(tree: EntryTree, type: string): RecordDraft[] {
+  return recordItems(tree, type).flatMap(({ record }) => record ?? [])
+}
+
+/** Where the records of one kind outside the conversation stand, in file order. */
+export function recordItems(tree: EntryTree, type: string): TranscriptItem[] {
   return [
     ...tree.records.filter(({ record }) => record.type === type),
     ...tree.nodes
       .filter(({ entry, main }) => !main && entry.type === type)
-      .map(({ entry, position }) => ({ record: entry, position })),
+      .map(({ source, position }) => ({ item: source, position })),
   ]
     .toSorted((a, b) => a.position - b.position)
-    .map(({ record }) => record)
+    .map(({ item }) => item)
 }
 
 /** Results of tool calls that no line of the conversation makes; they are left out of what is sent. */

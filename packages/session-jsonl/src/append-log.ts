@@ -14,9 +14,12 @@ import type { Lease, OpenFile } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
 import { requireFile } from './require-file.ts'
 import { sessionPath } from './session-path.ts'
+import { MAX_BATCH_BYTES } from './write-queue.ts'
 
 /** How far an append goes before it resolves: to the operating system, or to the disk. */
 export type Durability = 'os' | 'fsync'
+
+const BUFFER_BYTES = 16 * 1024
 
 /**
  * The file of a session under its lease, opened for appending: no byte that is in it is ever written again or cut off.
@@ -28,6 +31,9 @@ export class AppendLog {
   readonly #sessionId: string
   readonly #durability: Durability
   #open: { file: OpenFile; lease: Lease } | undefined
+  /** Where the file ended after the last append. */
+  #end: bigint | undefined
+  #buffer: Buffer = Buffer.alloc(0)
 
   constructor(options: { path: string; sessionId: string; durability: Durability }) {
     this.path = options.path
@@ -54,12 +60,27 @@ export class AppendLog {
     await this.#openUnder(lease, 'a+')
   }
 
-  /** Appends lines, each with its newline, in one write. Makes the file of a new session. */
+  /** Appends lines, each with its newline, in one write. Makes the file of a new session. One call at a time. */
   async append(lines: string): Promise<void> {
     const file = this.#open?.file ?? (await this.#create())
-    if ((await file.stat()).nlink === 0n) throw await this.#gone()
-    await appendRecords(file, Buffer.from(lines))
+    const { nlink, size } = await file.stat()
+    if (nlink === 0n) throw await this.#gone()
+    // Where nobody else appended since, the file ends with a line of ours.
+    const isFinished = size === this.#end
+    this.#end = undefined
+    const end = await appendRecords(file, this.#encode(lines), { sizeBytes: size, isFinished })
+    this.#end = end
     if (this.#durability === 'fsync') await file.datasync()
+  }
+
+  /** The bytes of lines; in the same memory as the last time where they are not too many. */
+  #encode(lines: string): Uint8Array {
+    const most = lines.length * 3
+    if (most > this.#buffer.length) {
+      if (most > MAX_BATCH_BYTES && Buffer.byteLength(lines) > MAX_BATCH_BYTES) return Buffer.from(lines)
+      this.#buffer = Buffer.allocUnsafeSlow(most > BUFFER_BYTES ? MAX_BATCH_BYTES : BUFFER_BYTES)
+    }
+    return this.#buffer.subarray(0, this.#buffer.write(lines))
   }
 
   /** Gives back file and lease. */

@@ -19,14 +19,15 @@ export function isSummary(entry: Entry): boolean {
 }
 
 /** What a boundary says about the messages it keeps. */
-interface Kept {
+export interface Kept {
   anchor: string | undefined
   uuids: readonly string[] | undefined
   head: string | undefined
   tail: string | undefined
 }
 
-function keptBy(boundary: Entry): Kept | undefined {
+/** What a boundary keeps of the messages before it; `undefined` for nothing. */
+export function keptBy(boundary: Entry): Kept | undefined {
   const metadata = boundary['compactMetadata']
   if (!isObject(metadata)) return undefined
   const segment = isObject(metadata['preservedSegment']) ? metadata['preservedSegment'] : {}

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createFileAtomic, files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
-import { analyse } from './analysis.ts'
 import { sessionExists } from './append-log.ts'
 import { editLine } from './edit-line.ts'
 import { invalid } from './entry.ts'
@@ -52,7 +51,7 @@ export async function forkSession(
     await refuseTaken(path, sideDirectory(toProjectDir, newId))
     const transcript = new FollowedTranscript(sourcePath)
     await transcript.catchUp(source)
-    const analysis = analyse(transcript.items, sourcePath, sessionId)
+    const analysis = transcript.analysis(sessionId)
     const wish = { sourceSessionId: sessionId, sessionId: newId, upTo, title, clock, createId }
     const plan = planFork(analysis, wish)
     if (plan === undefined) throw noEntry(upTo, sessionId)

@@ -1,27 +1,31 @@
 import { randomUUID } from 'node:crypto'
 import { LociError } from '@loci/disk'
 import type { Damage, OpenFile } from '@loci/disk'
-import { analyse, byOffset, chainTo, entryNode, recordsOf } from './analysis.ts'
-import type { Analysis } from './analysis.ts'
+import { byOffset } from './analysis.ts'
 import { AppendLog } from './append-log.ts'
 import type { ModelMessage } from './content-block.ts'
 import { buildConversation } from './conversation.ts'
-import { formatJson, invalid, isEntry } from './entry.ts'
+import { formatJson, invalid, isChainType } from './entry.ts'
 import type { Entry, EntryDraft, RecordDraft } from './entry.ts'
-import { FollowedTranscript } from './follow-transcript.ts'
-import { previewOf, promptOf } from './prompt-text.ts'
 import { formatRecord, prepareEntry } from './prepare-entry.ts'
 import type { LineContext } from './prepare-entry.ts'
+import { previewOf } from './prompt-text.ts'
 import { openTranscript } from './read-transcript.ts'
 import { replacementsOf } from './replacements.ts'
 import type { Session, SessionOptions } from './session.ts'
 import { grew } from './session-growth.ts'
-import { lastOfConversation } from './tip.ts'
 import { listTips } from './tips.ts'
 import type { Tip } from './tips.ts'
 import { TitleReminder } from './title-reminder.ts'
-import type { TranscriptItem } from './transcript.ts'
-import type { TreeNode } from './tree.ts'
+import { TranscriptReading } from './transcript-reading.ts'
+import type { ReadChain } from './transcript-reading.ts'
+import { WriteQueue } from './write-queue.ts'
+import type { PendingWrite } from './write-queue.ts'
+
+interface Uuids {
+  entries: Set<string>
+  records: Set<string>
+}
 
 /** A session over its transcript: appends through {@link AppendLog}, reads back what the file holds. */
 export class JsonlSession implements Session {
@@ -29,39 +33,50 @@ export class JsonlSession implements Session {
   readonly path: string
   readonly #context: LineContext
   readonly #log: AppendLog | undefined
-  readonly #transcript: FollowedTranscript
-  /** Uuids of the entries appended here, which may not have been read back yet. */
-  readonly #own = new Set<string>()
-  /** The same, with those whose append failed: where taking one back failed too, it is no other program's line. */
+  readonly #transcript: TranscriptReading
+  readonly #queue: WriteQueue
+  /** Uuids of what was appended here, which may not have been read back yet. */
+  readonly #own: Uuids = { entries: new Set(), records: new Set() }
+  /** Those of the batch that is being made. */
+  #pending: Uuids = { entries: new Set(), records: new Set() }
+  /** Uuids of all entries that were tried here: one whose append failed may be in the file all the same. */
   readonly #tried = new Set<string>()
-  /** Uuids of the records appended here. */
-  readonly #ownRecords = new Set<string>()
+  /** Whether ids come from elsewhere than from chance, and so might come again. */
+  readonly #idsRepeat: boolean
   #reading: OpenFile | undefined
-  #analysis: Analysis
-  /** What {@link #analysis} is of. */
-  #analysed: readonly TranscriptItem[] = []
   readonly #title: TitleReminder
   #tip: string | null = null
   /** The last entry of the conversation in the file, as far as this session knows. */
   #last: string | null = null
-  #foreign: Damage | undefined
-  /** Where the lines begin that came since this session was opened. */
-  #since = 0
-  #queue: Promise<unknown> = Promise.resolve()
+  #before: { tip: string | null; last: string | null } = { tip: null, last: null }
+  /** Where the first line of another program begins that came while this session was open. */
+  #foreign: number | undefined
+  /** How far the file was looked through for such a line. */
+  #checked = 0
   #closing: Promise<void> | undefined
 
   constructor(id: string, path: string, options: SessionOptions, mode: 'write' | 'read') {
     this.id = id
     this.path = path
     const { cwd, version, gitBranch, clock = () => new Date(), createId = randomUUID } = options
+    this.#idsRepeat = options.createId !== undefined
     this.#context = { sessionId: id, cwd, version, gitBranch, clock, createId }
     const durability = options.durability ?? 'os'
     if (durability !== 'os' && durability !== 'fsync')
       throw new TypeError(`durability must be 'os' or 'fsync'`)
     this.#log = mode === 'write' ? new AppendLog({ path, sessionId: id, durability }) : undefined
-    this.#transcript = new FollowedTranscript(path)
+    this.#transcript = new TranscriptReading(path, id)
     this.#title = new TitleReminder(id)
-    this.#analysis = analyse([], path, id)
+    this.#queue = new WriteQueue((lines) => this.#write(lines), {
+      begin: () => {
+        this.#before = { tip: this.#tip, last: this.#last }
+        this.#pending = { entries: new Set(), records: new Set() }
+      },
+      rollBack: () => {
+        this.#tip = this.#before.tip
+        this.#last = this.#before.last
+      },
+    })
   }
 
   get tip(): string | null {
@@ -72,37 +87,50 @@ export class JsonlSession implements Session {
   async open(): Promise<void> {
     if (this.#log) await this.#log.openExisting()
     else this.#reading = await openTranscript(this.path)
-    this.#since = Number.POSITIVE_INFINITY
     try {
-      await this.#read()
+      const file = this.#file()
+      if (file === undefined) return
+      await this.#transcript.catchUp(file)
+      await this.#stand(file)
+      this.#checked = this.#transcript.sizeBytes
+      this.#title.grow(this.#checked)
     } catch (error) {
       await this.#release().catch(() => undefined)
       throw error
     }
-    this.#since = this.#transcript.sizeBytes
-    this.#title.grow(this.#since)
-    this.#tip = this.#analysis.tip
-    this.#last = lastOfConversation(this.#analysis.tree)?.entry.uuid ?? null
   }
 
   async append(draft: EntryDraft): Promise<Entry> {
     const prepared = prepareEntry(draft, this.#context)
-    return this.#inOrder(async () => {
-      const log = this.#writable()
-      const { uuid } = prepared
-      const parent = prepared.parentUuid === undefined ? this.#tip : prepared.parentUuid
-      this.#refuseTaken(uuid)
-      if (parent !== null && !(await this.#isEntry(parent))) throw this.#entryNotFound(parent)
-      const line = prepared.line(parent)
-      const rewind = parent === this.#tip ? '' : `${await this.#tipLine(parent)}\n`
-      this.#tried.add(uuid)
-      const title = await this.#title.line(this.#transcript, log.file)
-      await this.#write(log, `${title}${rewind}${line}\n`)
-      this.#own.add(uuid)
-      this.#tip = uuid
-      this.#last = uuid
-      const entry: Entry = JSON.parse(line)
-      return entry
+    const { uuid, parentUuid: wanted, sizeBytes } = prepared
+    const isChosen = draft['uuid'] !== undefined || this.#idsRepeat
+    const isElsewhere = (): boolean => wanted !== undefined && wanted !== this.#tip
+    let appended: Entry | undefined
+    const write = {
+      sizeBytes,
+      needsFile: () => isElsewhere() || this.#title.isDue,
+      lines: async (): Promise<string> => {
+        const log = this.#writable()
+        const moves = isElsewhere()
+        const parent = wanted === undefined ? this.#tip : wanted
+        if (isChosen) await this.#refuseTaken(uuid)
+        if (moves && parent !== null && !(await this.#isEntry(parent))) throw this.#entryNotFound(parent)
+        const { line, entry } = prepared.finish(parent)
+        const rewind = moves ? `${await this.#tipLine(parent)}\n` : ''
+        const title = await this.#title.line(this.#transcript, log.file)
+        appended = entry
+        this.#tried.add(uuid)
+        this.#pending.entries.add(uuid)
+        this.#tip = uuid
+        this.#last = uuid
+        this.#title.grow(sizeBytes)
+        return `${title}${rewind}${line}\n`
+      },
+    }
+    return this.#append(write, () => {
+      this.#own.entries.add(uuid)
+      if (appended === undefined) throw new Error('What was written has no entry')
+      return appended
     })
   }
 
@@ -111,32 +139,47 @@ export class JsonlSession implements Session {
     if (draft.type === 'last-prompt' && draft['explicit'] === true)
       throw invalid('An explicit last-prompt record moves the tip; use moveTip()')
     const { leafUuid: names, uuid } = draft
-    return this.#inOrder(async () => {
-      const log = this.#writable()
-      if (typeof uuid === 'string') this.#refuseTaken(uuid)
-      const elsewhere = typeof names === 'string' && names !== this.#tip
-      const moves =
-        draft.type === 'last-prompt' && this.#last !== null && (elsewhere || this.#tip !== this.#last)
-      const stay = moves ? `${await this.#tipLine(this.#tip)}\n` : ''
-      await this.#write(log, `${line}\n${stay}`)
-      if (typeof uuid === 'string') this.#ownRecords.add(uuid)
+    const isOfTip = draft.type === 'last-prompt'
+    const sizeBytes = Buffer.byteLength(line)
+    const write = {
+      sizeBytes,
+      needsFile: () => isOfTip,
+      lines: async (): Promise<string> => {
+        this.#writable()
+        if (typeof uuid === 'string') await this.#refuseTaken(uuid)
+        const elsewhere = typeof names === 'string' && names !== this.#tip
+        const moves = isOfTip && this.#last !== null && (elsewhere || this.#tip !== this.#last)
+        const stay = moves ? `${await this.#tipLine(this.#tip)}\n` : ''
+        if (typeof uuid === 'string') this.#pending.records.add(uuid)
+        this.#title.grow(sizeBytes)
+        return `${line}\n${stay}`
+      },
+    }
+    return this.#append(write, () => {
+      if (typeof uuid === 'string') this.#own.records.add(uuid)
     })
   }
 
   async moveTip(uuid: string | null): Promise<void> {
     if (uuid !== null && typeof uuid !== 'string') throw new TypeError('moveTip takes a uuid or null')
-    return this.#inOrder(async () => {
-      const log = this.#writable()
-      if (uuid !== null && !(await this.#isEntry(uuid))) throw this.#entryNotFound(uuid)
-      // A session without a file has nothing to come back from.
-      if (uuid === null && log.file === undefined) return
-      await this.#write(log, `${await this.#tipLine(uuid)}\n`)
-      this.#tip = uuid
-    })
+    const write = {
+      sizeBytes: 0,
+      needsFile: () => true,
+      lines: async (): Promise<string> => {
+        const log = this.#writable()
+        if (uuid !== null && !(await this.#isEntry(uuid))) throw this.#entryNotFound(uuid)
+        // A session without a file has nothing to come back from.
+        if (uuid === null && log.file === undefined) return ''
+        const line = await this.#tipLine(uuid)
+        this.#tip = uuid
+        return `${line}\n`
+      },
+    }
+    return this.#append(write, () => undefined)
   }
 
   chain(tip?: string): Promise<Entry[]> {
-    return this.#looking((analysis) => chainTo(analysis, this.#tipNode(tip)))
+    return this.#looking(async (file) => (await this.#chain(file, tip)).entries)
   }
 
   conversation(
@@ -145,110 +188,140 @@ export class JsonlSession implements Session {
       renderAttachment?: ((entry: Entry) => string | null) | undefined
     } = {},
   ): Promise<ModelMessage[]> {
-    return this.#looking((analysis) =>
-      buildConversation(chainTo(analysis, this.#tipNode(options.tip)), {
-        replacements: replacementsOf(recordsOf(analysis.tree, 'content-replacement')),
+    return this.#looking(async (file) => {
+      const { entries, from } = await this.#chain(file, options.tip)
+      // A replacement stands after the call whose result it replaces.
+      const records =
+        file && entries.length > 0 ? await this.#transcript.records(file, 'content-replacement', from) : []
+      return buildConversation(entries, {
+        replacements: replacementsOf(records),
         renderAttachment: options.renderAttachment,
-      }),
-    )
-  }
-
-  tips(): Promise<Tip[]> {
-    return this.#looking(({ tree, tools }) => listTips(tree, tools, this.#tip))
-  }
-
-  records(type: string): Promise<RecordDraft[]> {
-    return this.#looking(({ tree }) => recordsOf(tree, type))
-  }
-
-  entry(uuid: string): Promise<Entry | undefined> {
-    return this.#looking(({ tree }) => tree.byUuid.get(uuid)?.entry)
-  }
-
-  damage(): Promise<Damage[]> {
-    return this.#looking(({ damage }) =>
-      [...damage, ...(this.#foreign ? [this.#foreign] : [])].toSorted(byOffset),
-    )
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#queue.then(() => this.#release())
-    return this.#closing
-  }
-
-  /** Runs `action` after everything that was called before, whether that failed or not. */
-  #inOrder<T>(action: () => Promise<T>): Promise<T> {
-    if (this.#closing) {
-      const message = `Session ${this.id} is closed; open it again`
-      return Promise.reject(new LociError('SESSION_CLOSED', message, { details: { sessionId: this.id } }))
-    }
-    const result = this.#queue.then(action)
-    this.#queue = result.catch(() => undefined)
-    return result
-  }
-
-  #looking<T>(look: (analysis: Analysis) => T): Promise<T> {
-    return this.#inOrder(async () => {
-      await this.#read()
-      return look(this.#analysis)
+      })
     })
   }
 
-  async #write(log: AppendLog, lines: string): Promise<void> {
-    await log.append(lines)
-    this.#title.grow(Buffer.byteLength(lines))
+  tips(): Promise<Tip[]> {
+    return this.#looking(async (file) => {
+      if (file === undefined) return []
+      const { tree, tools } = await this.#transcript.whole(file)
+      return listTips(tree, tools, this.#tip)
+    })
+  }
+
+  records(type: string): Promise<RecordDraft[]> {
+    return this.#looking(async (file) => (file ? this.#transcript.records(file, type) : []))
+  }
+
+  entry(uuid: string): Promise<Entry | undefined> {
+    return this.#looking(async (file) => file && this.#transcript.entry(file, uuid))
+  }
+
+  damage(): Promise<Damage[]> {
+    return this.#looking(async (file) => {
+      if (file === undefined) return []
+      const { damage } = await this.#transcript.whole(file)
+      return [...damage, ...this.#foreignDamage()].toSorted(byOffset)
+    })
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#queue.idle.then(() => this.#release())
+    return this.#closing
+  }
+
+  #file(): OpenFile | undefined {
+    return this.#log ? this.#log.file : this.#reading
+  }
+
+  #closed(): LociError | undefined {
+    if (this.#closing === undefined) return undefined
+    const message = `Session ${this.id} is closed; open it again`
+    return new LociError('SESSION_CLOSED', message, { details: { sessionId: this.id } })
+  }
+
+  async #append<T>(write: Omit<PendingWrite, 'done' | 'failed'>, result: () => T): Promise<T> {
+    const closed = this.#closed()
+    if (closed) throw closed
+    return this.#queue.write(write, result)
+  }
+
+  /** Looks at the file, if there is one, as everything that was called before has left it. */
+  async #looking<T>(look: (file: OpenFile | undefined) => Promise<T>): Promise<T> {
+    const closed = this.#closed()
+    if (closed) throw closed
+    return this.#queue.look(async () => {
+      const file = this.#file()
+      if (file) await this.#read(file)
+      return look(file)
+    })
+  }
+
+  async #write(lines: string): Promise<void> {
+    await this.#writable().append(lines)
     grew(this)
   }
 
-  /** Reads what the file holds beyond what was read. */
-  async #read(): Promise<void> {
-    const file = this.#log ? this.#log.file : this.#reading
-    if (file === undefined) return
-    await this.#transcript.catchUp(file)
-    const { items } = this.#transcript
-    if (items === this.#analysed) return
-    this.#analysis = analyse(items, this.path, this.id)
-    this.#analysed = items
-    if (this.#log === undefined) this.#tip = this.#analysis.tip
-    else this.#noteForeign()
+  /** Takes note of what the file holds beyond what was read. */
+  async #read(file: OpenFile): Promise<void> {
+    const changed = await this.#transcript.catchUp(file)
+    if (this.#log) await this.#noteForeign(file)
+    else if (changed) await this.#stand(file)
+  }
+
+  async #stand(file: OpenFile): Promise<void> {
+    const { tip, last } = await this.#transcript.standing(file)
+    this.#tip = tip
+    this.#last = last
   }
 
   /** Notes, once, that somebody else appended to the conversation while it was open for writing here. */
-  #noteForeign(): void {
-    if (this.#foreign) return
-    const item = this.#transcript.items.find(
-      ({ record, offset }) =>
-        offset >= this.#since && record && isEntry(record) && !this.#tried.has(record.uuid),
-    )
-    if (item === undefined) return
-    const { offset, line } = item
-    const message = `Line ${line} was written by another program while this session was open here; both ends are in tips()`
-    this.#foreign = { kind: 'foreign-writer', path: this.path, offset, line, message }
+  async #noteForeign(file: OpenFile): Promise<void> {
+    if (this.#foreign !== undefined || this.#checked === this.#transcript.sizeBytes) return
+    const lines = await this.#transcript.linesFrom(file, this.#checked)
+    this.#foreign = lines.find(
+      ({ type, uuid }) => isChainType(type) && uuid !== '' && !this.#tried.has(uuid),
+    )?.offset
+    this.#checked = this.#transcript.finishedBytes
   }
 
-  #refuseTaken(uuid: string): void {
-    if (this.#own.has(uuid) || this.#ownRecords.has(uuid) || this.#analysis.tree.byUuid.has(uuid))
+  #foreignDamage(): Damage[] {
+    const offset = this.#foreign
+    if (offset === undefined) return []
+    const line = this.#transcript.lineAt(offset)
+    const message = `Line ${line} was written by another program while this session was open here; both ends are in tips()`
+    const place = line === undefined ? { offset } : { offset, line }
+    return [{ kind: 'foreign-writer', path: this.path, ...place, message }]
+  }
+
+  async #chain(file: OpenFile | undefined, tip: string | undefined): Promise<ReadChain> {
+    const wanted = tip ?? this.#tip
+    if (wanted === null) return { entries: [], from: 0 }
+    const chain = file && (await this.#transcript.chain(file, wanted))
+    if (chain === undefined) throw this.#entryNotFound(wanted)
+    return chain
+  }
+
+  async #refuseTaken(uuid: string): Promise<void> {
+    const known = [this.#own, this.#pending].some(
+      ({ entries, records }) => entries.has(uuid) || records.has(uuid),
+    )
+    const file = this.#file()
+    if (known || (file && (await this.#transcript.isTaken(file, uuid))))
       throw invalid(`The uuid ${uuid} is taken in this session; leave it out to get a new one`, { uuid })
+  }
+
+  async #isEntry(uuid: string): Promise<boolean> {
+    if (this.#own.entries.has(uuid) || this.#pending.entries.has(uuid)) return true
+    const file = this.#file()
+    if (file === undefined) return false
+    await this.#transcript.catchUp(file)
+    return this.#transcript.isEntry(file, uuid)
   }
 
   #writable(): AppendLog {
     if (this.#log) return this.#log
     const message = `Session ${this.id} was opened read-only; open it with mode 'write', or fork it`
     throw new LociError('SESSION_READ_ONLY', message, { details: { sessionId: this.id } })
-  }
-
-  async #isEntry(uuid: string): Promise<boolean> {
-    if (this.#own.has(uuid) || entryNode(this.#analysis, uuid)) return true
-    await this.#read()
-    return entryNode(this.#analysis, uuid) !== undefined
-  }
-
-  #tipNode(uuid: string | undefined): TreeNode | undefined {
-    const wanted = uuid ?? this.#tip
-    if (wanted === null) return undefined
-    const node = entryNode(this.#analysis, wanted)
-    if (node === undefined) throw this.#entryNotFound(wanted)
-    return node
   }
 
   #entryNotFound(uuid: string): LociError {
@@ -258,13 +331,9 @@ export class JsonlSession implements Session {
 
   /** The record that makes an entry the tip for whoever opens the session next. */
   async #tipLine(uuid: string | null): Promise<string> {
-    await this.#read()
-    let node = uuid === null ? undefined : this.#analysis.tree.byUuid.get(uuid)
-    let prompt = node && promptOf(node.entry)
-    while (node && prompt === undefined) {
-      node = node.parent
-      prompt = node && promptOf(node.entry)
-    }
+    const file = this.#file()
+    if (file) await this.#transcript.catchUp(file)
+    const prompt = file && uuid !== null ? await this.#transcript.promptOf(file, uuid) : undefined
     const text = prompt === undefined ? '' : 'text' in prompt ? prompt.text : prompt.command
     return formatJson({
       type: 'last-prompt',

@@ -56,7 +56,8 @@ function recordParts(value: unknown, bytes: Uint8Array, start: number, end: numb
   return isUtf8(bytes.subarray(start, end)) ? [part] : [{ flaw: FLAWS.utf8, start, end }, part]
 }
 
-function isRecord(value: Record<string, unknown>): value is RecordDraft {
+/** Whether an object is a record: it says of what kind. */
+export function isRecord(value: Record<string, unknown>): value is RecordDraft {
   return typeof value['type'] === 'string' && value['type'] !== ''
 }
 

@@ -1,6 +1,6 @@
 import { messageFlaw } from './check-message.ts'
 import { formatJson, invalid, isChainType, isObject, MAX_LINE_BYTES } from './entry.ts'
-import type { RecordDraft } from './entry.ts'
+import type { Entry, RecordDraft } from './entry.ts'
 
 /** What every own line of a session carries. */
 export interface LineContext {
@@ -17,12 +17,14 @@ export interface PreparedEntry {
   uuid: string
   /** `undefined`: the tip at the time of the append. */
   parentUuid: string | null | undefined
+  /** About how long its line is, in bytes. */
+  sizeBytes: number
   /**
-   * The line without its newline.
+   * The line, without its newline, and the entry that it reads as.
    *
    * @throws {LociError} ENTRY_INVALID when it is too long
    */
-  line(parentUuid: string | null): string
+  finish(parentUuid: string | null): { line: string; entry: Entry }
 }
 
 /**
@@ -55,21 +57,27 @@ export function prepareEntry(draft: unknown, context: LineContext): PreparedEntr
   if (flaw !== undefined) throw invalid(flaw)
   const id = uuid ?? context.createId()
   const { sessionId, cwd, version, gitBranch } = context
-  const rest = formatJson({
+  const said = {
     sessionId,
-    timestamp: timestamp ?? context.clock().toISOString(),
+    timestamp: typeof timestamp === 'string' ? timestamp : context.clock().toISOString(),
     ...(cwd === undefined ? {} : { cwd }),
     ...(version === undefined ? {} : { version }),
     ...(gitBranch === undefined ? {} : { gitBranch }),
     userType: 'external',
     isSidechain: false,
     ...fields,
-  })
+  }
+  const rest = formatJson(said)
   const head = `{"type":"${type}","uuid":${formatJson(id)},"parentUuid":`
+  const sizeBytes = Buffer.byteLength(rest)
   return {
     uuid: id,
     parentUuid,
-    line: (parent) => checkLength(`${head}${formatJson(parent)},${rest.slice(1)}`),
+    sizeBytes,
+    finish: (parent) => ({
+      line: checkLength(`${head}${formatJson(parent)},${rest.slice(1)}`),
+      entry: { type, uuid: id, parentUuid: parent, ...said },
+    }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { isBoundary } from './compaction.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 
 /**
@@ -34,7 +35,7 @@ function isAncestor(tree: EntryTree, node: TreeNode, descendant: TreeNode): bool
   while (at && !seen.has(at)) {
     if (at === node) return true
     seen.add(at)
-    at = at.parent ?? logicalParent(tree, at)
+    at = at.parent ?? (isBoundary(at.entry) ? logicalParent(tree, at) : undefined)
   }
   return false
 }

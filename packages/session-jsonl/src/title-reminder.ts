@@ -1,6 +1,6 @@
 import type { OpenFile } from '@loci/disk'
-import type { FollowedTranscript } from './follow-transcript.ts'
 import { formatRecord } from './prepare-entry.ts'
+import type { TranscriptReading } from './transcript-reading.ts'
 
 /** How far a transcript grows before its title is repeated: a list reads 64 KiB from its end. */
 const REPEAT_AFTER_BYTES = 32 * 1024
@@ -20,18 +20,23 @@ export class TitleReminder {
     this.#grownBytes += bytes
   }
 
+  /** Whether it is time to look whether they have to be said again. */
+  get isDue(): boolean {
+    return this.#grownBytes >= REPEAT_AFTER_BYTES
+  }
+
   /**
    * The lines, with their newlines, that say title and tag of the session again; `''` while there is no need. What the
    * file holds now counts, since others give titles too.
    */
-  async line(transcript: FollowedTranscript, file: OpenFile | undefined): Promise<string> {
-    if (file === undefined || this.#grownBytes < REPEAT_AFTER_BYTES) return ''
+  async line(transcript: TranscriptReading, file: OpenFile | undefined): Promise<string> {
+    if (file === undefined || !this.isDue) return ''
     await transcript.catchUp(file)
     this.#grownBytes = 0
     let lines = ''
     for (const [type, field] of REPEATED) {
-      const last = transcript.items.findLast(({ record }) => record?.type === type)
-      const value = last?.record?.[field]
+      const last = await transcript.lastRecord(file, type)
+      const value = last?.record[field]
       if (last === undefined || typeof value !== 'string' || value === '') continue
       const behind = transcript.sizeBytes - last.offset
       if (behind >= REPEAT_AFTER_BYTES)

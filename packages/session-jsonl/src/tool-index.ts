@@ -67,7 +67,7 @@ export function indexTools(tree: EntryTree): ToolIndex {
     if (!node.main || !isResultLine(node)) continue
     const source = node.entry['sourceToolAssistantUUID']
     const named = typeof source === 'string' ? tree.byUuid.get(source) : undefined
-    const caller = callerOf(node) ?? named
+    const caller = callerOf(node) ?? (named && named.position < node.position ? named : undefined)
     const first = caller && firstLine.get(caller)
     if (first === undefined) continue
     answers.set(node, first)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Damage } from '@loci/disk'
+import { isBoundary } from './compaction.ts'
 import { cutRings } from './cut-rings.ts'
 import { isChainType, isEntry } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
@@ -12,8 +13,8 @@ export interface TreeNode {
   entry: Entry
   /** The line that `entry` was read from, for its bytes. */
   source: TranscriptItem
-  /** Where in the file it stands (of a repeated one, the first copy): an index into the items. */
-  readonly position: number
+  /** Where in the file it stands (of a repeated one, the copy whose links count): an index into the items. */
+  position: number
   /** Whether it belongs to the conversation itself: of a chain kind and not a subagent's. */
   readonly main: boolean
   /** What it follows, after bridging and cutting; `undefined` at a root. */
@@ -38,7 +39,10 @@ export interface EntryTree {
  *
  * - A repeated uuid is one entry, at the place and with the links of its first copy. What it says is what the last
  *   copy says, unless that is of another kind. Both are reported: a program that writes an entry again (after a
- *   compaction, into a fork) tends to lose its parent, so a later copy never changes a link.
+ *   compaction, into a fork) tends to lose its parent, so a later copy changes no link. But for one: a copy that
+ *   follows a compaction's boundary, or what comes after it, was put there by the compaction, and stays there.
+ * - No link leads forward across the boundary of a compaction: what was written before it cannot follow what comes
+ *   after it. So a conversation that a compaction began can be read without what stands before.
  * - A `user` or `assistant` line without uuid follows the conversation's line before it; its uuid here is made from
  *   what it says and where it stands, and is the same each time.
  * - A parent that is not there is bridged to where the conversation stood: the entry that a rewind record named, else
@@ -48,12 +52,25 @@ export interface EntryTree {
  *
  * Each of these is damage, with the place of the line. No recursion: a chain may be as long as memory allows.
  */
-export function buildTree(items: readonly TranscriptItem[], path: string): EntryTree {
-  const builder = new TreeBuilder(path)
+export function buildTree(
+  items: readonly TranscriptItem[],
+  path: string,
+  isSame: SameRecord = saySame,
+): EntryTree {
+  const builder = new TreeBuilder(path, isSame)
   for (const [position, item] of items.entries()) {
     if (item.record) builder.add(item.record, item, position)
   }
   return builder.finish()
+}
+
+/** Whether two lines with one uuid say the same, but for what they follow. The first is the one that counted before. */
+export type SameRecord = (first: TranscriptItem, copy: TranscriptItem) => boolean
+
+/** {@link SameRecord} of items that hold their whole records. */
+export function saySame(first: TranscriptItem, copy: TranscriptItem): boolean {
+  const rest = ({ record }: TranscriptItem): unknown => ({ ...record, parentUuid: null })
+  return isSameJson(rest(first), rest(copy))
 }
 
 /** How far back a bridge looks for an entry that nothing follows. */
@@ -70,9 +87,13 @@ class TreeBuilder {
   readonly #inFileOrder = new Map<TreeNode, TreeNode | undefined>()
   /** The nodes that another one follows. */
   readonly #continued = new Set<TreeNode>()
+  /** Where the boundaries of compactions stand, in file order. */
+  readonly #boundaries: number[] = []
+  readonly #isSame: SameRecord
 
-  constructor(path: string) {
+  constructor(path: string, isSame: SameRecord) {
     this.#path = path
+    this.#isSame = isSame
   }
 
   add(record: Entry | RecordDraft, item: TranscriptItem, position: number): void {
@@ -83,33 +104,51 @@ class TreeBuilder {
   }
 
   #addEntry(entry: Entry, item: TranscriptItem, position: number): void {
+    const main = isChainType(entry.type) && entry.isSidechain !== true
+    if (main && isBoundary(entry)) this.#boundaries.push(position)
     const first = this.#byUuid.get(entry.uuid)
     if (first) {
-      this.#addCopy(first, entry, item)
+      this.#addCopy(first, entry, item, position)
       return
     }
-    const main = isChainType(entry.type) && entry.isSidechain !== true
     this.#insert({ entry, position, source: item, main, parent: undefined, relinked: false })
   }
 
-  #addCopy(first: TreeNode, copy: Entry, item: TranscriptItem): void {
+  #addCopy(first: TreeNode, copy: Entry, item: TranscriptItem, position: number): void {
     const sameKind =
       copy.type === first.entry.type && (copy.isSidechain === true) === (first.entry.isSidechain === true)
-    const linked: Entry = { ...copy, parentUuid: first.entry.parentUuid }
-    const same = sameKind && isSameJson(linked, first.entry)
-    const said = same
-      ? 'is the same'
-      : sameKind
-        ? 'says something else; the later one counts, with the links of the first'
-        : 'is of another kind and does not count'
+    const same = sameKind && this.#isSame(first.source, item)
+    const moved = sameKind && this.#isMoved(first, copy)
+    const links = moved
+      ? 'with its own links, since a compaction put it there'
+      : 'with the links of the first'
+    const said = !sameKind
+      ? 'is of another kind and does not count'
+      : same
+        ? moved
+          ? `is the same, ${links}`
+          : 'is the same'
+        : `says something else; the later one counts, ${links}`
     this.#report(
       same ? 'duplicate-entry' : 'conflicting-entry',
       item,
       `repeats entry ${copy.uuid} of line ${first.source.line}, and ${said}`,
     )
-    if (!sameKind || same) return
-    first.entry = linked
+    if (!sameKind || (same && !moved)) return
+    first.entry = moved ? copy : { ...copy, parentUuid: first.entry.parentUuid }
     first.source = item
+    if (moved) first.position = position
+  }
+
+  /** Whether a copy follows a boundary that stands after the first copy, or what comes after that boundary. */
+  #isMoved(first: TreeNode, copy: Entry): boolean {
+    const parent = typeof copy.parentUuid === 'string' ? this.#byUuid.get(copy.parentUuid) : undefined
+    return parent !== undefined && this.#isAcross(first.position, parent.position)
+  }
+
+  /** Whether the boundary of a compaction stands after `before` and not after `after`. */
+  #isAcross(before: number, after: number): boolean {
+    return this.#boundaries.some((boundary) => before < boundary && boundary <= after)
   }
 
   #addNameless(record: RecordDraft, item: TranscriptItem, position: number): void {
@@ -131,6 +170,8 @@ class TreeBuilder {
   }
 
   finish(): EntryTree {
+    // Some may have been moved.
+    for (const list of [this.#nodes, this.#main]) list.sort((a, b) => a.position - b.position)
     for (const node of this.#nodes) {
       const parent = this.#namedParent(node)
       if (parent && node.entry.isSidechain !== true) this.#continued.add(parent)
@@ -149,7 +190,9 @@ class TreeBuilder {
   #namedParent(node: TreeNode): TreeNode | undefined {
     if (this.#inFileOrder.has(node)) return this.#inFileOrder.get(node)
     const { parentUuid } = node.entry
-    return typeof parentUuid === 'string' ? this.#byUuid.get(parentUuid) : undefined
+    const named = typeof parentUuid === 'string' ? this.#byUuid.get(parentUuid) : undefined
+    const forward = named !== undefined && named.position > node.position
+    return forward && this.#isAcross(node.position, named.position) ? undefined : named
   }
 
   /** Gives each node its parent, in file order, following where the conversation stands. */

@@ -1,10 +1,9 @@
 import { basename, dirname, join } from 'node:path'
 import type { Damage } from '@loci/disk'
-import { analyse } from './analysis.ts'
 import { readArchived } from './archived.ts'
-import { readTranscript } from './read-transcript.ts'
+import { FollowedTranscript } from './follow-transcript.ts'
+import { openTranscript } from './read-transcript.ts'
 import { sessionIdOf } from './session-path.ts'
-import type { TranscriptItem } from './transcript.ts'
 
 /**
  * Everything that is wrong with a session's transcript, in file order; empty if nothing is. Reads the whole file and
@@ -17,8 +16,13 @@ import type { TranscriptItem } from './transcript.ts'
  * @throws {LociError} SESSION_NOT_FOUND; DISK_IO, also when it is no file
  */
 export async function verifySession(path: string): Promise<Damage[]> {
-  const items: TranscriptItem[] = []
-  for await (const item of readTranscript(path)) items.push(item)
+  const transcript = new FollowedTranscript(path)
+  const file = await openTranscript(path)
+  try {
+    await transcript.catchUp(file)
+  } finally {
+    await file.close()
+  }
   const { damage } = await readArchived(join(dirname(path), basename(path, '.jsonl')))
-  return [...analyse(items, path, sessionIdOf(basename(path))).damage, ...(damage ? [damage] : [])]
+  return [...transcript.analysis(sessionIdOf(basename(path))).damage, ...(damage ? [damage] : [])]
 }

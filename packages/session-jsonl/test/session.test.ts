@@ -506,7 +506,7 @@ describe('S26: an append that fails', () => {
     await made.remove()
   })
 
-  test('does not keep the ones queued behind it from being written', async () => {
+  test('rejects what was to be written with it, and keeps nothing that is called later from being written', async () => {
     const made = await project(jsonl(...straight(2)))
     const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
     let writes = 0
@@ -516,8 +516,9 @@ describe('S26: an append that fails', () => {
       return writes === 1 ? Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' }) : undefined
     })
     const [first, second] = await Promise.allSettled([session.append(say('lost')), session.append(say('on'))])
-    expect(first.status).toBe('rejected')
-    expect(second).toMatchObject({ status: 'fulfilled', value: { parentUuid: 'm2' } })
+    expect([first.status, second.status]).toEqual(['rejected', 'rejected'])
+    expect(session.tip).toBe('m2')
+    expect(await session.append(say('later'))).toMatchObject({ parentUuid: 'm2' })
     await session.close()
     await made.remove()
   })

@@ -1,0 +1,80 @@
+import { isAscii } from 'node:buffer'
+import { LociError } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+import { isObject } from './entry.ts'
+import type { RecordDraft } from './entry.ts'
+import { isRecord } from './parse-line.ts'
+
+/** Where in a file a record's JSON stands, in bytes. */
+export interface Place {
+  readonly offset: number
+  readonly length: number
+}
+
+const WINDOW_BYTES = 1024 * 1024
+
+/**
+ * Reads stretches of a file that mostly follow each other, a large piece at a time into one piece of memory.
+ */
+export class RangeReader {
+  readonly #file: OpenFile
+  #buffer: Buffer = Buffer.alloc(0)
+  #from = 0
+  #length = 0
+
+  constructor(file: OpenFile) {
+    this.#file = file
+  }
+
+  /**
+   * The bytes of a stretch: a view that the next call may overwrite.
+   *
+   * @throws {LociError} DISK_IO, also when the file has become shorter
+   */
+  async read({ offset, length }: Place): Promise<Buffer> {
+    if (offset < this.#from || offset + length > this.#from + this.#length) await this.#load(offset, length)
+    const start = offset - this.#from
+    if (start + length > this.#length) {
+      const { path } = this.#file
+      const message = `${JSON.stringify(path)} became shorter while it was read; try again`
+      throw new LociError('DISK_IO', message, { details: { path, operation: 'read' } })
+    }
+    return this.#buffer.subarray(start, start + length)
+  }
+
+  async #load(offset: number, length: number): Promise<void> {
+    const size = Math.max(length, WINDOW_BYTES)
+    // Not from the pool, and not a fresh one each time: touching fresh memory costs more than reading.
+    if (this.#buffer.length < size) this.#buffer = Buffer.allocUnsafeSlow(size)
+    this.#length = 0
+    this.#length = await this.#file.readFull(this.#buffer.subarray(0, size), offset)
+    this.#from = offset
+  }
+}
+
+/**
+ * Reads the record that stands in a place of a file.
+ *
+ * @throws {LociError} DISK_IO, also when the file changed since the place was found
+ */
+export async function readRecord(reader: RangeReader, place: Place): Promise<RecordDraft> {
+  const bytes = await reader.read(place)
+  const value = parseBytes(bytes)
+  if (isObject(value) && isRecord(value)) return value
+  throw new LociError(
+    'DISK_IO',
+    `A line of the transcript changed while it was read; open the session again`,
+    {
+      details: { operation: 'read', offset: place.offset },
+    },
+  )
+}
+
+function parseBytes(bytes: Buffer): unknown {
+  try {
+    // Most lines are ASCII, which needs no decoding.
+    return JSON.parse(bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,97 @@
+import type { OpenFile } from '@loci/disk'
+import { MAX_LINE_BYTES } from './entry.ts'
+import { factsInBytes, factsOfRecord } from './line-facts.ts'
+import type { LineFacts } from './line-facts.ts'
+import { TranscriptParser } from './transcript.ts'
+
+const LF = 0x0a
+const NUL = 0x00
+const NEWLINE = Uint8Array.of(LF)
+
+/** The facts of the records of some whole lines, in file order, and where the lines begin. */
+export interface ScannedLines {
+  readonly begin: number
+  /** Where the last line ends that has its newline. */
+  readonly finished: number
+  readonly lines: LineFacts[]
+}
+
+/** How much is read at a time. One piece of memory for all: touching fresh memory costs more than reading. */
+const WINDOW_BYTES = 1024 * 1024
+
+/**
+ * Scans lines of a transcript from its end: a window is read, the lines in it are looked at, and the next window ends
+ * where the first whole line of this one begins. Memory is one window, or the longest line.
+ */
+export class BackwardScan {
+  readonly #file: OpenFile
+  #buffer: Buffer = Buffer.alloc(0)
+
+  constructor(file: OpenFile) {
+    this.#file = file
+  }
+
+  /**
+   * The lines of the window that ends at `end`, where a line begins or the file ends.
+   *
+   * @param floor where a line begins before which nothing is wanted
+   * @returns `undefined` where a line is too long to be held, or the file has become shorter
+   */
+  async before(end: number, floor = 0): Promise<ScannedLines | undefined> {
+    for (let size = WINDOW_BYTES; ; size *= 2) {
+      const start = Math.max(floor, end - size)
+      const bytes = await this.#read(start, end)
+      if (bytes === undefined) return undefined
+      const first = start === floor ? 0 : lineStartIn(bytes)
+      if (first === undefined) {
+        if (bytes.length > MAX_LINE_BYTES) return undefined
+        continue
+      }
+      const lines = scanLines(bytes, first, start, this.#file.path)
+      return { begin: start + first, finished: start + bytes.lastIndexOf(LF) + 1, lines }
+    }
+  }
+
+  async #read(start: number, end: number): Promise<Buffer | undefined> {
+    const length = end - start
+    if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafeSlow(length)
+    const bytes = this.#buffer.subarray(0, length)
+    return (await this.#file.readFull(bytes, start)) === length ? bytes : undefined
+  }
+}
+
+/** Where the first line begins whose beginning the window shows. */
+function lineStartIn(bytes: Buffer): number | undefined {
+  const newline = bytes.indexOf(LF)
+  return newline === -1 || newline === bytes.length - 1 ? undefined : newline + 1
+}
+
+/**
+ * The facts of the lines in `bytes` from `from` on, in file order. A line that is not one plain object is read by the
+ * parser of the whole file, so that the two never see different records.
+ *
+ * @param base where in the file `bytes` begins
+ */
+export function scanLines(bytes: Buffer, from: number, base: number, path: string): LineFacts[] {
+  const lines: LineFacts[] = []
+  let nul = bytes.indexOf(NUL, from)
+  for (let at = from; at < bytes.length;) {
+    const newline = bytes.indexOf(LF, at)
+    const end = newline === -1 ? bytes.length : newline
+    if (nul !== -1 && nul < at) nul = bytes.indexOf(NUL, at)
+    const hasZeros = nul !== -1 && nul < end
+    const facts = hasZeros ? undefined : factsInBytes(bytes, at, end, base)
+    if (facts) lines.push(facts)
+    else if (end > at) lines.push(...parsedLine(bytes.subarray(at, end), base + at, path))
+    at = end + 1
+  }
+  return lines
+}
+
+function parsedLine(bytes: Buffer, offset: number, path: string): LineFacts[] {
+  const parser = new TranscriptParser(path, { offset, line: 1 })
+  const items = [...parser.push(bytes), ...parser.push(NEWLINE)]
+  return items.flatMap(({ record, offset: at, length }) =>
+    record ? [factsOfRecord(record, at, length)] : [],
+  )
+}

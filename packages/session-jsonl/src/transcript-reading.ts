@@ -1,0 +1,323 @@
+import type { OpenFile } from '@loci/disk'
+import { entryNode, recordItems } from './analysis.ts'
+import type { Analysis } from './analysis.ts'
+import { composeChain } from './chain.ts'
+import type { Entry, RecordDraft } from './entry.ts'
+import { FollowedTranscript } from './follow-transcript.ts'
+import type { LineFacts } from './line-facts.ts'
+import { promptOf } from './prompt-text.ts'
+import type { Prompt } from './prompt-text.ts'
+import { LineTable } from './line-table.ts'
+import { planBranch, planLive } from './live-branch.ts'
+import type { Unanswered } from './live-branch.ts'
+import { readLiveChain } from './live-chain.ts'
+import { RangeReader, readRecord } from './record-reader.ts'
+import type { Place } from './record-reader.ts'
+import { BackwardScan } from './scan-lines.ts'
+import { lastOfConversation } from './tip.ts'
+import type { TreeNode } from './tree.ts'
+
+/** A conversation as it was read. */
+export interface ReadChain {
+  /** Root first. */
+  readonly entries: Entry[]
+  /** Where in the file the first of their lines begins. */
+  readonly from: number
+}
+
+/** Where the conversation in a file stands, by the file alone. */
+export interface Standing {
+  readonly tip: string | null
+  /** The last line of the conversation, on whichever branch. */
+  readonly last: string | null
+}
+
+/**
+ * Reads what a session asks of its transcript, and no more of the file than that takes: first the lines at its end,
+ * backward as far as the conversation reaches; then the facts of all lines; and all that they say only where the facts
+ * do not fit together. The three give the same answers.
+ */
+export class TranscriptReading {
+  readonly #sessionId: string
+  #table = new LineTable(0)
+  #scan: { file: OpenFile; scan: BackwardScan } | undefined
+  /** Where the last line ends that has its newline. */
+  #finished = 0
+  /** What was read of the conversation that was asked for last, by where it stands. */
+  #entries = new Map<number, Entry>()
+  readonly #whole: FollowedTranscript
+
+  constructor(path: string, sessionId: string) {
+    this.#sessionId = sessionId
+    this.#whole = new FollowedTranscript(path)
+  }
+
+  /** Where the last line ends that was seen with its newline. */
+  get finishedBytes(): number {
+    return this.#finished
+  }
+
+  /** How much of the file has been seen. */
+  get sizeBytes(): number {
+    return this.#table.end
+  }
+
+  /** Takes note of what `file` holds beyond what was seen. Whether that is anything. */
+  async catchUp(file: OpenFile): Promise<boolean> {
+    const size = Number((await file.stat()).size)
+    const { begin, end } = this.#table
+    if (size === end) return false
+    // Without lines there is nothing to go on from; a last line that was not finished is read anew, with all others.
+    const goesOn = size > end && begin < end && this.#finished === end
+    const added = goesOn ? await this.#scanRange(file, end, size) : undefined
+    if (added === undefined) this.#startAt(size)
+    else {
+      this.#table.append(added.lines, size)
+      this.#finished = added.finished
+    }
+    return true
+  }
+
+  #startAt(size: number): void {
+    this.#table = new LineTable(size)
+    this.#finished = size
+    this.#entries = new Map()
+  }
+
+  async #scanRange(
+    file: OpenFile,
+    from: number,
+    to: number,
+  ): Promise<{ lines: LineFacts[]; finished: number } | undefined> {
+    const parts: LineFacts[][] = []
+    let finished: number | undefined
+    for (let end = to; end > from;) {
+      const scanned = await this.#scanOf(file).before(end, from)
+      if (scanned === undefined) return undefined
+      finished ??= scanned.finished
+      parts.push(scanned.lines)
+      end = scanned.begin
+    }
+    return { lines: parts.toReversed().flat(), finished: finished ?? to }
+  }
+
+  #scanOf(file: OpenFile): BackwardScan {
+    if (this.#scan?.file !== file) this.#scan = { file, scan: new BackwardScan(file) }
+    return this.#scan.scan
+  }
+
+  /** Where the conversation stands. */
+  async standing(file: OpenFile): Promise<Standing> {
+    const plan = await this.#plan(file, planLive)
+    if (plan.kind === 'unsure') {
+      const { tree, tip } = await this.whole(file)
+      return { tip, last: lastOfConversation(tree)?.entry.uuid ?? null }
+    }
+    const last = this.#table.lines.findLast(({ place }) => place === 'main')?.uuid ?? null
+    return { tip: plan.kind === 'empty' ? null : (plan.path.at(-1)?.uuid ?? null), last }
+  }
+
+  /** The conversation that ends at `tip`; `undefined` where no line of it has that uuid. */
+  async chain(file: OpenFile, tip: string): Promise<ReadChain | undefined> {
+    const plan = await this.#plan(file, (table) => planBranch(table, tip))
+    const known = this.#entries
+    const read = new Map<number, Entry>()
+    const reader = new RangeReader(file)
+    const entryAt = async (place: Place): Promise<Entry> => {
+      const entry = known.get(place.offset) ?? asEntry(await readRecord(reader, place))
+      read.set(place.offset, entry)
+      return entry
+    }
+    const chain =
+      plan.kind === 'branch'
+        ? asChain(await readLiveChain(this.#table, plan, entryAt))
+        : await this.#chainOfWhole(await this.whole(file), tip, entryAt)
+    this.#entries = read
+    return chain
+  }
+
+  async #chainOfWhole(
+    analysis: Analysis,
+    tip: string,
+    entryAt: (place: Place) => Promise<Entry>,
+  ): Promise<ReadChain | undefined> {
+    const node = entryNode(analysis, tip)
+    if (node === undefined) return undefined
+    const nodes = composeChain(analysis.tree, analysis.tools, { tip: node, whole: false })
+    const said = new Map<TreeNode, Entry>()
+    for (const one of nodes.toSorted((a, b) => a.source.offset - b.source.offset)) {
+      const { uuid, parentUuid } = one.entry
+      const entry = await entryAt(one.source)
+      said.set(
+        one,
+        entry.uuid === uuid && entry.parentUuid === parentUuid ? entry : { ...entry, uuid, parentUuid },
+      )
+    }
+    return asChain(nodes.map((one) => ({ ...one, entry: said.get(one) ?? one.entry })))
+  }
+
+  /** The records of one kind outside the conversation that stand at `from` or after it, in file order. */
+  async records(file: OpenFile, type: string, from = 0): Promise<RecordDraft[]> {
+    const seen = await this.#extendTo(file, from)
+    const reader = new RangeReader(file)
+    const records: RecordDraft[] = []
+    for (const place of seen && !this.#table.hasRepeatsFrom(from)
+      ? this.#placesOf(type)
+      : await this.#placesInWhole(file, type)) {
+      if (place.offset >= from) records.push(await readRecord(reader, place))
+    }
+    return records
+  }
+
+  #placesOf(type: string): Place[] {
+    return this.#table.lines.filter(
+      (line) => line.type === type && (line.place === 'outside' || line.place === 'beside'),
+    )
+  }
+
+  async #placesInWhole(file: OpenFile, type: string): Promise<Place[]> {
+    const { tree } = await this.whole(file)
+    return recordItems(tree, type)
+  }
+
+  /** The last record of one kind, and where it stands. */
+  async lastRecord(
+    file: OpenFile,
+    type: string,
+  ): Promise<{ record: RecordDraft; offset: number } | undefined> {
+    for (;;) {
+      const line = this.#table.lines.findLast((one) => one.type === type)
+      if (line) return { record: await readRecord(new RangeReader(file), line), offset: line.offset }
+      if (!(await this.#extend(file, undefined))) return undefined
+    }
+  }
+
+  /** The entry in the tree that has that uuid. */
+  async entry(file: OpenFile, uuid: string): Promise<Entry | undefined> {
+    const plain = (await this.#extendTo(file, 0)) && this.#hasAllNames() && !this.#table.hasRepeatsFrom(0)
+    const place = plain ? this.#table.node(uuid) : (await this.whole(file)).tree.byUuid.get(uuid)
+    if (place === undefined) return undefined
+    const reader = new RangeReader(file)
+    if (!('entry' in place)) return asEntry(await readRecord(reader, place))
+    const { parentUuid } = place.entry
+    return { ...asEntry(await readRecord(reader, place.source)), uuid, parentUuid }
+  }
+
+  /** Whether the conversation has an entry with that uuid. */
+  async isEntry(file: OpenFile, uuid: string): Promise<boolean> {
+    await this.#extendUntil(file, uuid)
+    const line = this.#table.node(uuid)
+    if (line) return line.place === 'main'
+    return !this.#hasAllNames() && entryNode(await this.whole(file), uuid) !== undefined
+  }
+
+  /** Whether a line in the tree has that uuid. */
+  async isTaken(file: OpenFile, uuid: string): Promise<boolean> {
+    await this.#extendUntil(file, uuid)
+    if (this.#table.node(uuid)) return true
+    return !this.#hasAllNames() && (await this.whole(file)).tree.byUuid.has(uuid)
+  }
+
+  /** The prompt that an entry answers: its own, or the nearest on the way to its root. */
+  async promptOf(file: OpenFile, uuid: string): Promise<Prompt | undefined> {
+    const reader = new RangeReader(file)
+    let before = Number.POSITIVE_INFINITY
+    for (let wanted: string | null | undefined = uuid; typeof wanted === 'string';) {
+      await this.#extendUntil(file, wanted)
+      const line = this.#table.node(wanted)
+      if (line === undefined || line.offset >= before) return undefined
+      const prompt = line.type === 'user' ? promptOf(await readRecord(reader, line)) : undefined
+      if (prompt) return prompt
+      before = line.offset
+      wanted = line.parentUuid
+    }
+    return undefined
+  }
+
+  /** The lines that begin at `from` or after it. */
+  async linesFrom(file: OpenFile, from: number): Promise<readonly LineFacts[]> {
+    await this.#extendTo(file, from)
+    return this.#table.lines.filter(({ offset }) => offset >= from)
+  }
+
+  /** What the whole transcript makes up. */
+  async whole(file: OpenFile): Promise<Analysis> {
+    await this.#whole.catchUp(file)
+    return this.#whole.analysis(this.#sessionId)
+  }
+
+  /** The number of the line that begins at `offset`, as {@link whole} last read it. */
+  lineAt(offset: number): number | undefined {
+    return this.#whole.items.find((item) => item.offset === offset)?.line
+  }
+
+  /** Whether the lines are all there are, and each of the conversation has a uuid. */
+  #hasAllNames(): boolean {
+    return this.#table.isComplete && !this.#table.hasNameless
+  }
+
+  async #plan<P extends { kind: string }>(
+    file: OpenFile,
+    plan: (table: LineTable) => P | Unanswered,
+  ): Promise<P | { kind: 'unsure' }> {
+    for (;;) {
+      const answer = plan(this.#table)
+      if (!isUnanswered(answer)) return answer
+      if (answer.kind === 'unsure') return answer
+      const extended =
+        answer.kind === 'all' ? await this.#extendTo(file, 0) : await this.#extend(file, answer.until)
+      if (!extended) return { kind: 'unsure' }
+    }
+  }
+
+  /**
+   * Looks at more lines before those that are known: up to the one with that uuid, and some. `false` where there are
+   * no more, or they cannot be looked at one by one.
+   */
+  async #extend(file: OpenFile, until: string | undefined): Promise<boolean> {
+    const { begin, end } = this.#table
+    if (begin === 0) return false
+    // In steps that grow, so that a plan is not made anew for each window of a long conversation.
+    const goal = begin - (end - begin) / 8
+    while (!this.#table.isComplete) {
+      if (!(await this.#extendOnce(file))) return false
+      const found = until === undefined || this.#table.node(until) !== undefined
+      if (found && this.#table.begin <= goal) break
+    }
+    return true
+  }
+
+  async #extendUntil(file: OpenFile, uuid: string): Promise<void> {
+    if (this.#table.node(uuid) === undefined) await this.#extend(file, uuid)
+  }
+
+  /** Looks at all lines from `from` on. `false` where they cannot be looked at one by one. */
+  async #extendTo(file: OpenFile, from: number): Promise<boolean> {
+    while (this.#table.begin > from) if (!(await this.#extendOnce(file))) return false
+    return true
+  }
+
+  async #extendOnce(file: OpenFile): Promise<boolean> {
+    const { begin, end } = this.#table
+    const scanned = await this.#scanOf(file).before(begin)
+    if (scanned === undefined) return false
+    if (begin === end) this.#finished = scanned.finished
+    this.#table.prepend(scanned.lines, scanned.begin)
+    return true
+  }
+}
+
+function isUnanswered(answer: { kind: string }): answer is Unanswered {
+  return answer.kind === 'more' || answer.kind === 'all' || answer.kind === 'unsure'
+}
+
+function asEntry(record: RecordDraft): Entry {
+  // Lines of other programs may lack what an entry promises, and so may a line without a uuid.
+  return record as Entry
+}
+
+function asChain(nodes: readonly TreeNode[]): ReadChain {
+  let from = Number.POSITIVE_INFINITY
+  for (const { source } of nodes) from = Math.min(from, source.offset)
+  return { entries: nodes.map(({ entry }) => entry), from }
+}
