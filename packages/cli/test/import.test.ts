@@ -177,6 +177,19 @@ describe('sessions import', () => {
     expect((await imported()).report.extended).toMatchObject([{ sessionId: SECOND }])
   })
 
+  test('extends a session beside which a file of ours differs, names that file and exits with 3', async () => {
+    await imported()
+    const file = `${SESSION}/scratchpad/plan.md`
+    for (const project of [theirProject(), ourProject()]) {
+      await mkdir(join(project, SESSION, 'scratchpad'), { recursive: true })
+      await writeFile(join(project, file), project)
+    }
+    await appendFile(join(theirProject(), `${SESSION}.jsonl`), '{"type":"later"}\n')
+    const { code, report } = await imported()
+    expect([code, report.extended.length]).toEqual([3, 1])
+    expect(report.skipped).toMatchObject([{ sessionId: SESSION, path: join(ourProject(), file) }])
+  })
+
   test('tells a person who waits how far it is', async () => {
     for (let n = 0; n < 110; n += 1) {
       const name = `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000.jsonl`

@@ -340,6 +340,28 @@ test('what cannot be read is skipped and said; the others come', async () => {
   expect(results.find(({ sessionId }) => sessionId === OTHER)).toMatchObject({ outcome: 'imported' })
 })
 
+test('a disk that is full ends it, and the session that it caught is not there', async () => {
+  await theirs(`-a/${SID}.jsonl`, jsonl(...spoken(1)))
+  setFaultHook((operation, path) =>
+    operation === 'write' && path.includes(SID) ? Object.assign(new Error(), { code: 'ENOSPC' }) : undefined,
+  )
+  await expect(importFrom()).rejects.toMatchObject({ code: 'DISK_FULL' })
+  setFaultHook(undefined)
+  expect(await listSessions({ projectsDir: projectsDir() })).toEqual([])
+  expect(outcomes(await importFrom())).toEqual(['imported'])
+})
+
+test('two sessions of one id, in two folders: the one last written comes, the other is skipped and said', async () => {
+  const older = await theirs(`-a/${SID}.jsonl`, jsonl(...spoken(1)))
+  await utimes(older, 1_700_000_000, 1_700_000_000)
+  const newer = await theirs(`-b/${SID}.jsonl`, jsonl(...straight(2)))
+  const expected = [
+    { from: newer, outcome: 'imported' },
+    { from: older, outcome: 'skipped' },
+  ]
+  expect(await importFrom()).toMatchObject(expected)
+})
+
 test('links are followed to a transcript, and not beside one', async () => {
   const from = await theirs(`-a/${SID}.jsonl`, jsonl(...spoken(1)))
   await rename(from, work.path('stored'))
