@@ -25,10 +25,13 @@ const WINDOW_BYTES = 1024 * 1024
  */
 export class BackwardScan {
   readonly #file: OpenFile
+  readonly #windowBytes: number
   #buffer: Buffer = Buffer.alloc(0)
 
-  constructor(file: OpenFile) {
+  /** @param windowBytes how much is read at a time */
+  constructor(file: OpenFile, windowBytes: number = WINDOW_BYTES) {
     this.#file = file
+    this.#windowBytes = windowBytes
   }
 
   /**
@@ -38,7 +41,7 @@ export class BackwardScan {
    * @returns `undefined` where a line is too long to be held, or the file has become shorter
    */
   async before(end: number, floor = 0): Promise<ScannedLines | undefined> {
-    for (let size = WINDOW_BYTES; ; size *= 2) {
+    for (let size = this.#windowBytes; ; size *= 2) {
       const start = Math.max(floor, end - size)
       const bytes = await this.#read(start, end)
       if (bytes === undefined) return undefined

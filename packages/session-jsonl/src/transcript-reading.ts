@@ -39,6 +39,7 @@ export interface Standing {
  */
 export class TranscriptReading {
   readonly #sessionId: string
+  readonly #windowBytes: number | undefined
   #table = new LineTable(0)
   #scan: { file: OpenFile; scan: BackwardScan } | undefined
   /** Where the last line ends that has its newline. */
@@ -47,8 +48,10 @@ export class TranscriptReading {
   #entries = new Map<number, Entry>()
   readonly #whole: FollowedTranscript
 
-  constructor(path: string, sessionId: string) {
+  /** @param windowBytes how much is read at a time */
+  constructor(path: string, sessionId: string, windowBytes?: number) {
     this.#sessionId = sessionId
+    this.#windowBytes = windowBytes
     this.#whole = new FollowedTranscript(path)
   }
 
@@ -102,7 +105,7 @@ export class TranscriptReading {
   }
 
   #scanOf(file: OpenFile): BackwardScan {
-    if (this.#scan?.file !== file) this.#scan = { file, scan: new BackwardScan(file) }
+    if (this.#scan?.file !== file) this.#scan = { file, scan: new BackwardScan(file, this.#windowBytes) }
     return this.#scan.scan
   }
 

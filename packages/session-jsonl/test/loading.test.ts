@@ -1,0 +1,257 @@
+import { writeFile } from 'node:fs/promises'
+import { files } from '@loci/disk'
+import type { OpenFile } from '@loci/disk'
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import * as fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { analyse, chainTo, entryNode, recordsOf } from '../src/analysis.ts'
+import type { Analysis } from '../src/analysis.ts'
+import type { Entry } from '../src/entry.ts'
+import { valueEnd } from '../src/json-bytes.ts'
+import { factsInBytes, factsOfRecord } from '../src/line-facts.ts'
+import { lastOfConversation } from '../src/tip.ts'
+import { TranscriptParser } from '../src/transcript.ts'
+import { TranscriptReading } from '../src/transcript-reading.ts'
+import { damaged } from './damaged-transcript.ts'
+import { jsonl, LONG_ENOUGH, often, SID } from './lines.ts'
+import { healthyTranscript } from './random-transcript.ts'
+
+// Three ways lead to a conversation: backward from its end, by the facts of all lines, by all that they say. The
+// third is the plainest and is what the two others are held against, with all records in memory.
+
+let work: Tree
+let made = 0
+beforeAll(async () => {
+  work = await tree({})
+})
+afterAll(() => work.remove())
+
+function newPath(): string {
+  made += 1
+  return work.path(`${made}.jsonl`)
+}
+
+/** Everything that can be asked of a transcript, from all its records at once. */
+function readPlainly(path: string, bytes: Uint8Array): Analysis {
+  const parser = new TranscriptParser(path)
+  return analyse([...parser.push(bytes), ...parser.rest()], parser.path, SID)
+}
+
+async function withFile(
+  path: string,
+  bytes: Uint8Array,
+  use: (file: OpenFile) => Promise<void>,
+): Promise<void> {
+  await writeFile(path, bytes)
+  const file = await files.open(path, 'r')
+  try {
+    await use(file)
+  } finally {
+    await file.close()
+  }
+}
+
+async function expectSame(
+  bytes: Uint8Array,
+  windowBytes: number,
+  all: 'at once' | 'as needed',
+): Promise<void> {
+  const path = newPath()
+  const plain = readPlainly(path, bytes)
+  const { tree: whole, tip } = plain
+  await withFile(path, bytes, async (file) => {
+    const fresh = async (): Promise<TranscriptReading> => {
+      const reading = new TranscriptReading(file.path, SID, windowBytes)
+      await reading.catchUp(file)
+      if (all === 'at once') await reading.linesFrom(file, 0)
+      return reading
+    }
+    const one = await fresh()
+    expect(await one.standing(file)).toEqual({ tip, last: lastOfConversation(whole)?.entry.uuid ?? null })
+    const ends = whole.nodes.filter(({ main }) => main).toReversed()
+    for (const [index, node] of ends.entries()) {
+      const { uuid } = node.entry
+      const wanted = chainTo(plain, entryNode(plain, uuid))
+      if (index % 5 === 0) expect((await (await fresh()).chain(file, uuid))?.entries).toEqual(wanted)
+      expect((await one.chain(file, uuid))?.entries).toEqual(wanted)
+      expect(await one.isEntry(file, uuid)).toBe(true)
+    }
+    const other = await fresh()
+    for (const node of whole.nodes) {
+      expect(await other.entry(file, node.entry.uuid)).toEqual(node.entry)
+      expect(await other.isTaken(file, node.entry.uuid)).toBe(true)
+    }
+    for (const type of new Set(whole.records.map(({ record }) => record.type))) {
+      expect(await (await fresh()).records(file, type)).toEqual(recordsOf(whole, type))
+    }
+    expect(await other.chain(file, 'nowhere')).toBeUndefined()
+    expect((await other.whole(file)).damage).toEqual(plain.damage)
+  })
+}
+
+const windows = fc.constantFrom(64, 300, 1_000, 4_000, 1_000_000)
+const ways = fc.constantFrom('at once' as const, 'as needed' as const)
+
+describe('the three ways of reading a conversation say the same', () => {
+  test(
+    'of healthy transcripts',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(healthyTranscript(), windows, ways, async ({ lines }, windowBytes, all) => {
+          await expectSame(Buffer.from(jsonl(...lines)), windowBytes, all)
+        }),
+        { numRuns: often(2_000, 40) },
+      )
+    },
+    LONG_ENOUGH,
+  )
+
+  test(
+    'of damaged ones',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(damaged(healthyTranscript()), windows, ways, async ({ bytes }, windowBytes, all) => {
+          await expectSame(bytes, windowBytes, all)
+        }),
+        { numRuns: often(3_000, 40) },
+      )
+    },
+    LONG_ENOUGH,
+  )
+
+  test(
+    'of ones that grow while they are read, wherever a write ends',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          damaged(healthyTranscript(), 2),
+          windows,
+          fc.array(fc.nat({ max: 1_000 }), { maxLength: 4 }),
+          async ({ bytes }, windowBytes, cuts) => {
+            const ends = cuts.map((cut) => Math.floor((bytes.length * cut) / 1_000)).toSorted((a, b) => a - b)
+            const path = newPath()
+            const reading = new TranscriptReading(path, SID, windowBytes)
+            for (const end of [...ends, bytes.length]) {
+              const part = bytes.subarray(0, end)
+              const plain = readPlainly(path, part)
+              await withFile(path, part, async (file) => {
+                await reading.catchUp(file)
+                const { tip } = await reading.standing(file)
+                expect(tip).toBe(plain.tip)
+                const chain = tip === null ? [] : (await reading.chain(file, tip))?.entries
+                expect(chain).toEqual(tip === null ? [] : chainTo(plain, entryNode(plain, tip)))
+              })
+            }
+          },
+        ),
+        { numRuns: often(2_000, 40) },
+      )
+    },
+    LONG_ENOUGH,
+  )
+})
+
+describe('a line looked at in its bytes', () => {
+  test('is JSON exactly where the parser says so', () => {
+    const json = fc.oneof(
+      fc.json(),
+      fc.json().map((text) => JSON.stringify(JSON.parse(text), null, 1)),
+    )
+    const spoilt = fc
+      .tuple(
+        json,
+        fc.nat(),
+        fc.constantFrom(
+          '',
+          '"',
+          '\\',
+          ',',
+          '}',
+          ']',
+          '{',
+          '[',
+          ':',
+          '0',
+          '-',
+          '.',
+          'e',
+          '\u0007',
+          ' ',
+          'é',
+          'tru',
+          'nul',
+        ),
+      )
+      .map(([text, at, piece]) => {
+        const place = text.length === 0 ? 0 : at % text.length
+        return text.slice(0, place) + piece + text.slice(piece === '' ? place + 1 : place)
+      })
+    fc.assert(
+      fc.property(fc.oneof(json, spoilt), (text) => {
+        const bytes = Buffer.from(text.trim())
+        expect(valueEnd(bytes, 0, bytes.length) === bytes.length && bytes.length > 0).toBe(isJson(text))
+      }),
+      { numRuns: often(100_000, 3_000) },
+    )
+  })
+
+  test('says what its record says, or that only the parser can tell', () => {
+    const key = fc.constantFrom(
+      'type',
+      'uuid',
+      'parentUuid',
+      'isSidechain',
+      'subtype',
+      'sourceToolAssistantUUID',
+      'isCompactSummary',
+      'leafUuid',
+      'explicit',
+      'message',
+      'types',
+      'sessionId',
+    )
+    const value = fc.oneof(
+      fc.constantFrom(
+        'user',
+        'assistant',
+        'system',
+        'attachment',
+        'last-prompt',
+        'odd',
+        '',
+        'é"\\',
+        true,
+        false,
+        null,
+        1,
+      ),
+      fc.jsonValue({ maxDepth: 2 }),
+    )
+    const members = fc.array(fc.tuple(key, value), { maxLength: 8 })
+    fc.assert(
+      fc.property(members, fc.constantFrom('', ' ', '\t'), (said, blank) => {
+        const text = `${blank}{${said.map(([name, what]) => `${JSON.stringify(name)}${blank}:${JSON.stringify(what)}`).join(`,${blank}`)}}${blank}`
+        const bytes = Buffer.from(text)
+        const facts = factsInBytes(bytes, 0, bytes.length, 1_000)
+        const record: Entry = JSON.parse(text)
+        if (facts)
+          expect(facts).toEqual(factsOfRecord(record, 1_000 + blank.length, bytes.length - 2 * blank.length))
+        else
+          expect(
+            typeof record.type !== 'string' || record.type === '' || 'subtype' in record || text === '{}',
+          ).toBe(true)
+      }),
+      { numRuns: often(50_000, 3_000) },
+    )
+  })
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
