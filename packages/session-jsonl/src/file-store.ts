@@ -146,20 +146,16 @@ async function missingIn(
 ): Promise<StoredLine[]> {
   const added = newLines(lines, known)
   if (added.every(({ uuid }) => uuid !== undefined)) return added
-  // Cut short, an earlier call kept the batch from its beginning, or from its beginning without what was there before.
-  const landed = await landedIn(file, lines)
-  if (landed > 0) return newLines(lines.slice(landed), known)
-  return added.slice(await landedIn(file, added))
+  // An earlier call with this batch, cut short, may have kept a beginning of it.
+  return newLines(lines.slice(landedLines(await tailOf(file, lines), lines, known)), known)
 }
 
-async function landedIn(file: OpenFile, lines: readonly StoredLine[]): Promise<number> {
-  const length = lines.reduce((sum, { bytes }) => sum + bytes.length, 0)
-  const { size } = await file.stat()
-  // One byte more, which tells whether a line begins there.
-  const from = Math.max(0, Number(size) - length - 1)
-  const tail = Buffer.alloc(Number(size) - from)
-  await file.readFull(tail, from)
-  return landedLines(tail, lines)
+/** As much of the end of a file as a batch is long, and one byte, which tells whether a line begins there. */
+async function tailOf(file: OpenFile, lines: readonly StoredLine[]): Promise<Buffer> {
+  const length = lines.reduce((sum, { bytes }) => sum + bytes.length, 1)
+  const size = Number((await file.stat()).size)
+  const tail = Buffer.alloc(Math.min(size, length))
+  return tail.subarray(0, await file.readFull(tail, size - tail.length))
 }
 
 /** What a transcript holds; `null` for an empty one: an append that died after making it has kept nothing. */
