@@ -34,7 +34,10 @@ const NOT_WRITTEN = /^(?:<command-|<local-command-|\[Request interrupted)/
 /** A text as one line of at most 200 units and `…`; never half a character at its end. */
 export function previewOf(text: string): string {
   const line = lineOf(text)
-  return line.length <= PREVIEW_UNITS ? line : `${cutUnits(line, PREVIEW_UNITS).trimEnd()}…`
+  // Through bytes: a slice would keep the whole text in memory, for every session of a list.
+  return line.length <= PREVIEW_UNITS
+    ? line
+    : Buffer.from(`${cutUnits(line, PREVIEW_UNITS).trimEnd()}…`).toString('utf8')
 }
 
 /** Whether a text is a prompt whose preview is the same whatever comes after it. */

@@ -1,3 +1,4 @@
+import { basename, dirname } from 'node:path'
 import {
   archiveSession,
   listSessions,
@@ -24,7 +25,9 @@ export async function listCommand({ home, cwd, options }: CommandContext): Promi
     ...(options.limit === undefined ? {} : { limit: parseCount('limit', options.limit) }),
     ...(options.archived === true ? { archived: true } : {}),
   })
-  if (value.length > 0) return { value, text: lines(value.map(sessionLine)) }
+  const line = (info: SessionInfo): string =>
+    options.all === true ? `${sessionLine(info)}  ${directoryOf(info)}` : sessionLine(info)
+  if (value.length > 0) return { value, text: lines(value.map(line)) }
   const where = home.kind === 'vacant' ? `; ${home.dir} is empty or does not exist` : ''
   const none =
     options.all === true ? 'no sessions' : `no sessions of ${cwd}; --all shows those of every directory`
@@ -37,9 +40,18 @@ function sessionLine(info: SessionInfo): string {
     info.archived && 'archived',
     info.damaged && 'damaged',
     info.forkedFrom && 'fork',
+    info.cwd && info.lastCwd && `began in ${oneLine(info.cwd)}, went on in ${oneLine(info.lastCwd)}`,
   ].filter(Boolean)
   const mark = marks.length > 0 ? `  (${marks.join(', ')})` : ''
   return `${info.sessionId}  ${new Date(info.lastActivityMs).toISOString()}  ${oneLine(info.summary)}${mark}`
+}
+
+/** Where a session is, as its lines say; a folder's name is never turned back into a path, for it fits many. */
+function directoryOf({ cwd, lastCwd, path }: SessionInfo): string {
+  const directory = lastCwd ?? cwd
+  return directory === undefined
+    ? `in the folder ${oneLine(basename(dirname(path)))}, directory not recorded`
+    : `in ${oneLine(directory)}`
 }
 
 export async function showCommand(context: CommandContext): Promise<CommandResult> {
