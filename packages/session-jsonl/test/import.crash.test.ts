@@ -9,6 +9,8 @@ import { findImportable, importSessions, listSessions } from '@loci/session-json
 import { expect, test } from 'vitest'
 import { jsonl, LONG, often, OTHER, SID, straight, user } from './lines.ts'
 
+/** Generous: each round waits for a process, or for the disk many times. */
+const TIMEOUT_MS = often(600_000, 60_000)
 const SCRIPT = join(import.meta.dirname, 'import-sessions.mjs')
 const NEW = SID
 const GROWN = OTHER
@@ -73,44 +75,52 @@ async function expectCompleted(work: Tree): Promise<void> {
     await expectSame(work, name)
 }
 
-test('R7: killed at any file operation, a session is whole or not there, and importing again completes it', async () => {
-  const work = await homes()
-  const before = Object.entries(await work.snapshot())
-  let ended = false
-  for (let dieAt = 1; !ended; dieAt += often(1, 11)) {
-    await reset(work)
-    const child = spawn(process.execPath, [SCRIPT, work.path('theirs'), work.path('ours/projects')], {
-      env: { ...process.env, DIE_AT: String(dieAt) },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
-    const [code] = (await once(child, 'close')) as [number | null]
-    ended = code === 0
-    if (ended) expect(dieAt).toBeGreaterThan(50)
-    await expectWholeOrNothing(work)
-    await expectCompleted(work)
-  }
-  const after = Object.entries(await work.snapshot())
-  expect(after.filter(([name]) => name.startsWith('theirs/'))).toEqual(before)
-  await work.remove()
-})
-
-test('R8: whatever file operation fails, what was acknowledged is there, and importing again completes it', async () => {
-  const work = await homes()
-  let outcomes: string[] = []
-  await faultLoop({
-    faults: LONG ? ['EIO', 'ENOSPC', 'EACCES', 'short-write'] : ['EIO'],
-    run: async () => {
-      outcomes = []
+test(
+  'R7: killed at any file operation, a session is whole or not there, and importing again completes it',
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const work = await homes()
+    const before = Object.entries(await work.snapshot())
+    let ended = false
+    for (let dieAt = 1; !ended; dieAt += often(1, 13)) {
       await reset(work)
-      outcomes = await importAll(work)
-    },
-    verify: async (error) => {
-      if (error !== undefined) expect(isLociError(error, 'DISK_IO', 'DISK_FULL')).toBe(true)
+      const child = spawn(process.execPath, [SCRIPT, work.path('theirs'), work.path('ours/projects')], {
+        env: { ...process.env, DIE_AT: String(dieAt) },
+        stdio: ['ignore', 'ignore', 'inherit'],
+      })
+      const [code] = (await once(child, 'close')) as [number | null]
+      ended = code === 0
+      if (ended) expect(dieAt).toBeGreaterThan(50)
       await expectWholeOrNothing(work)
-      if (outcomes.includes('imported')) await expectSame(work, `${NEW}.jsonl`)
-      if (outcomes.includes('extended')) await expectSame(work, `${GROWN}.jsonl`)
       await expectCompleted(work)
-    },
-  })
-  await work.remove()
-})
+    }
+    const after = Object.entries(await work.snapshot())
+    expect(after.filter(([name]) => name.startsWith('theirs/'))).toEqual(before)
+    await work.remove()
+  },
+)
+
+test(
+  'R8: whatever file operation fails, what was acknowledged is there, and importing again completes it',
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const work = await homes()
+    let outcomes: string[] = []
+    await faultLoop({
+      faults: LONG ? ['EIO', 'ENOSPC', 'EACCES', 'short-write'] : ['EIO'],
+      run: async () => {
+        outcomes = []
+        await reset(work)
+        outcomes = await importAll(work)
+      },
+      verify: async (error) => {
+        if (error !== undefined) expect(isLociError(error, 'DISK_IO', 'DISK_FULL')).toBe(true)
+        await expectWholeOrNothing(work)
+        if (outcomes.includes('imported')) await expectSame(work, `${NEW}.jsonl`)
+        if (outcomes.includes('extended')) await expectSame(work, `${GROWN}.jsonl`)
+        await expectCompleted(work)
+      },
+    })
+    await work.remove()
+  },
+)

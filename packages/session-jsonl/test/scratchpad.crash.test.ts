@@ -9,6 +9,8 @@ import { openScratchpad } from '@loci/session-jsonl'
 import { expect, test } from 'vitest'
 import { jsonl, LONG, often, project, SID, straight } from './lines.ts'
 
+/** Generous: each round waits for a process, or for the disk many times. */
+const TIMEOUT_MS = often(600_000, 60_000)
 const SCRIPT = join(import.meta.dirname, 'scratch-updates.mjs')
 
 /** Runs a process that counts up; resolves to the numbers it acknowledged. */
@@ -26,7 +28,7 @@ async function countUp(projectDir: string, count: number, dieAt?: number): Promi
   return numbers
 }
 
-test('J10b: two processes that update one file lose nothing', async () => {
+test('J10b: two processes that update one file lose nothing', { timeout: TIMEOUT_MS }, async () => {
   const made = await project(jsonl(...straight(1)))
   const count = often(500, 100)
   const [a, b] = await Promise.all([countUp(made.projectDir, count), countUp(made.projectDir, count)])
@@ -36,54 +38,62 @@ test('J10b: two processes that update one file lose nothing', async () => {
   await made.remove()
 })
 
-test('killed before any file operation of an update: the old bytes or the new, and the next writer goes on', async () => {
-  const made = await project(jsonl(...straight(1)))
-  const scratchpad = openScratchpad({ projectDir: made.projectDir, sessionId: SID })
-  await scratchpad.write('count.txt', '41')
-  for (let dieAt = 1; ; dieAt += 1) {
-    const acknowledged = await countUp(made.projectDir, 1, dieAt)
-    const read = Number(Buffer.from((await scratchpad.read('count.txt'))?.bytes ?? []).toString())
-    expect(acknowledged.length === 1 ? [42] : [41, 42]).toContain(read)
-    expect((await scratchpad.list()).map(({ name }) => name)).toEqual(['count.txt'])
-    // At once, though the owner of the lease died with it.
+test(
+  'killed before any file operation of an update: the old bytes or the new, and the next writer goes on',
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const made = await project(jsonl(...straight(1)))
+    const scratchpad = openScratchpad({ projectDir: made.projectDir, sessionId: SID })
     await scratchpad.write('count.txt', '41')
-    if (acknowledged.length === 1) {
-      expect(dieAt).toBeGreaterThan(10)
-      break
+    for (let dieAt = 1; ; dieAt += often(1, 4)) {
+      const acknowledged = await countUp(made.projectDir, 1, dieAt)
+      const read = Number(Buffer.from((await scratchpad.read('count.txt'))?.bytes ?? []).toString())
+      expect(acknowledged.length === 1 ? [42] : [41, 42]).toContain(read)
+      expect((await scratchpad.list()).map(({ name }) => name)).toEqual(['count.txt'])
+      // At once, though the owner of the lease died with it.
+      await scratchpad.write('count.txt', '41')
+      if (acknowledged.length === 1) {
+        expect(dieAt).toBeGreaterThan(10)
+        break
+      }
     }
-  }
-  await made.remove()
-})
+    await made.remove()
+  },
+)
 
-test('R8: whatever file operation fails, a file is the old one or the new one, and a change that resolved is there', async () => {
-  const made = await project(jsonl(...straight(1)))
-  const scratchpad = openScratchpad({ projectDir: made.projectDir, sessionId: SID, waitMs: 0 })
-  const text = async (name: string): Promise<string | undefined> => {
-    const read = await scratchpad.read(name)
-    return read && Buffer.from(read.bytes).toString()
-  }
-  let done: string[] = []
-  await faultLoop({
-    faults: LONG ? ['EIO', 'ENOSPC', 'EACCES', 'short-write'] : ['EIO', 'short-write'],
-    run: async () => {
-      done = []
-      await rm(made.path(`p/${SID}`), { recursive: true, force: true })
-      await scratchpad.write('notes/a.txt', 'old')
-      done.push('written')
-      await scratchpad.update('notes/a.txt', () => 'new')
-      done.push('updated')
-      await scratchpad.list()
-      await scratchpad.remove('notes/a.txt')
-      done.push('removed')
-    },
-    verify: async (error) => {
-      if (error !== undefined) expect(isLociError(error, 'DISK_IO', 'DISK_FULL')).toBe(true)
-      const possible = [[undefined, 'old'], ['old', 'new'], ['new', undefined], [undefined]][done.length]
-      expect(possible).toContain(await text('notes/a.txt'))
-      // What failed keeps nobody out.
-      await scratchpad.write('notes/a.txt', 'after')
-      expect(await text('notes/a.txt')).toBe('after')
-    },
-  })
-  await made.remove()
-})
+test(
+  'R8: whatever file operation fails, a file is the old one or the new one, and a change that resolved is there',
+  { timeout: TIMEOUT_MS },
+  async () => {
+    const made = await project(jsonl(...straight(1)))
+    const scratchpad = openScratchpad({ projectDir: made.projectDir, sessionId: SID, waitMs: 0 })
+    const text = async (name: string): Promise<string | undefined> => {
+      const read = await scratchpad.read(name)
+      return read && Buffer.from(read.bytes).toString()
+    }
+    let done: string[] = []
+    await faultLoop({
+      faults: LONG ? ['EIO', 'ENOSPC', 'EACCES', 'short-write'] : ['EIO', 'short-write'],
+      run: async () => {
+        done = []
+        await rm(made.path(`p/${SID}`), { recursive: true, force: true })
+        await scratchpad.write('notes/a.txt', 'old')
+        done.push('written')
+        await scratchpad.update('notes/a.txt', () => 'new')
+        done.push('updated')
+        await scratchpad.list()
+        await scratchpad.remove('notes/a.txt')
+        done.push('removed')
+      },
+      verify: async (error) => {
+        if (error !== undefined) expect(isLociError(error, 'DISK_IO', 'DISK_FULL')).toBe(true)
+        const possible = [[undefined, 'old'], ['old', 'new'], ['new', undefined], [undefined]][done.length]
+        expect(possible).toContain(await text('notes/a.txt'))
+        // What failed keeps nobody out.
+        await scratchpad.write('notes/a.txt', 'after')
+        expect(await text('notes/a.txt')).toBe('after')
+      },
+    })
+    await made.remove()
+  },
+)
