@@ -19,7 +19,8 @@ import { sessionPath, sideDirectory } from './session-path.ts'
  * - `write` without it replaces what is there, whoever wrote that; of two the later one stands, whole.
  *
  * What is not: a program that writes into the folder past this handle is not kept out, two files are not changed in one
- * step, and a power cut may lose the last changes. A kill can leave scratch beside a file, which is never listed.
+ * step, a power cut may lose the last changes, and a write during `deleteSession` can make that fail or outlive it. A kill
+ * can leave scratch beside a file, which is never listed.
  *
  * Names: see the README. All methods throw {@link LociError}: PATH_INVALID PATH_OUTSIDE for names, PATH_LINK where a link
  * stands in the way, DISK_IO; those that change something also SESSION_NOT_FOUND when the session has no transcript
@@ -96,7 +97,10 @@ export function openScratchpad(options: SessionAddress & { waitMs?: number }): S
       })
       if ((await orAbsent(files.lstat(transcript))) === undefined) throw notFound(transcript)
       await files.mkdir(dirname(dir), 0o755)
-      const lease = await takeLease(dir, sessionId, waitMs)
+      const lease = await takeLease(dir, sessionId, waitMs).catch((error: unknown) => {
+        // The session was deleted while this waited for its turn.
+        throw isAbsent(error) ? notFound(transcript, error) : error
+      })
       try {
         return await work(await pathOf(name))
       } finally {

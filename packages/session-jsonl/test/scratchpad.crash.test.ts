@@ -62,7 +62,7 @@ test(
 )
 
 test(
-  'R8: whatever file operation fails, a file is the old one or the new one, and a change that resolved is there',
+  'R8: whatever file operation fails, a change that resolved is there, and one that did not left the file as it was',
   { timeout: TIMEOUT_MS },
   async () => {
     const made = await project(jsonl(...straight(1)))

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { acquireLease } from '@loci/disk'
+import { setFaultHook } from '@loci/disk/testing'
 import { deleteSession, forkSession, openScratchpad } from '@loci/session-jsonl'
 import type { Scratchpad } from '@loci/session-jsonl'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -12,7 +13,10 @@ beforeEach(async () => {
   made = await project(jsonl(...straight(2)), { outside: 'not ours' })
   scratchpad = openScratchpad({ projectDir: made.projectDir, sessionId: SID })
 })
-afterEach(() => made.remove())
+afterEach(async () => {
+  setFaultHook(undefined)
+  await made.remove()
+})
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const textOf = async (name: string): Promise<string | undefined> => {
@@ -148,6 +152,16 @@ describe('an update', () => {
   })
 })
 
+/** Resolves when somebody looked at the lock of the scratchpad. */
+function hasLooked(): Promise<void> {
+  return new Promise((resolve) => {
+    setFaultHook((operation, path) => {
+      if (operation === 'read' && path.includes('.scratchpad.lock.')) resolve()
+      return undefined
+    })
+  })
+}
+
 describe('a change', () => {
   test('waits for a holder that lives, so long, and names it', async () => {
     await scratchpad.write('a.txt', 'a')
@@ -163,6 +177,19 @@ describe('a change', () => {
     await held.release()
     await waiting
     expect(await textOf('a.txt')).toBe('ax')
+  })
+
+  test('that waits while the session’s folder goes is refused, and does not bring it back', async () => {
+    await scratchpad.write('a.txt', 'a')
+    const held = await acquireLease(scratchpad.dir)
+    const refused = expect(scratchpad.write('a.txt', 'b')).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+    })
+    await hasLooked()
+    await rename(made.path(`p/${SID}`), made.path('removed'))
+    await refused
+    expect(await readdir(made.projectDir)).not.toContain(SID)
+    await held.release()
   })
 
   test('is refused by a holder of whom nothing can be said, until it is unlocked by hand', async () => {
