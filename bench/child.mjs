@@ -15,6 +15,8 @@ await subject.close?.()
 process.stdout.write(
   JSON.stringify({
     ms,
+    // Of all threads. Less at the mercy of what else runs than the time by the clock, but blind to waiting.
+    cpuMs: (after.userCPUTime + after.systemCPUTime - before.userCPUTime - before.systemCPUTime) / 1000,
     faults: after.minorPageFault - before.minorPageFault,
     // Linux and macOS count in KiB here; the peak of the whole process, its start and imports included.
     peakRssMb: after.maxRSS / 1024,

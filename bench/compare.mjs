@@ -8,7 +8,7 @@ function spread(numbers) {
 
 /**
  * The rows of a case: Loci beside each peer. Each ratio is taken within a round, since what else the machine does
- * changes from round to round.
+ * changes from round to round; `cpuRatio` is the same of the processors' time, which waits for nobody.
  *
  * @param comparisons `{ peer, us?, measure?, sense, goal? }[]`. `sense` `times faster`: the peer's figure by ours, and the
  * goal is a lower bound; `times as much`: ours by the peer's, and the goal is an upper one. `measure`: `ms` (default)
@@ -18,12 +18,10 @@ export function compareRuns(operation, runs, comparisons) {
   return comparisons.map(({ peer, us = 'loci', measure = 'ms', sense, goal }) => {
     const ours = runs.get(us)
     const theirs = runs.get(peer)
-    const ratio = spread(
-      ours.map((run, round) => {
-        const [top, bottom] = sense === 'times faster' ? [theirs[round], run] : [run, theirs[round]]
-        return top[measure] / bottom[measure]
-      }),
-    )
+    const [top, bottom] = sense === 'times faster' ? [theirs, ours] : [ours, theirs]
+    const ratioOf = (figure) => spread(top.map((run, round) => run[figure] / bottom[round][figure]))
+    const ratio = ratioOf(measure)
+    const cpuRatio = measure === 'ms' ? ratioOf('cpuMs').median : undefined
     const met =
       goal === undefined ? undefined : sense === 'times faster' ? ratio.median >= goal : ratio.median <= goal
     return {
@@ -33,6 +31,7 @@ export function compareRuns(operation, runs, comparisons) {
       peer,
       sense,
       ratio,
+      cpuRatio,
       goal,
       met,
       ours: summary(ours),
@@ -43,5 +42,5 @@ export function compareRuns(operation, runs, comparisons) {
 
 function summary(runs) {
   const of = (measure) => spread(runs.map((run) => run[measure])).median
-  return { ms: of('ms'), faults: of('faults'), peakRssMb: of('peakRssMb') }
+  return { ms: of('ms'), cpuMs: of('cpuMs'), faults: of('faults'), peakRssMb: of('peakRssMb') }
 }

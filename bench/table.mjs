@@ -1,4 +1,16 @@
-const HEAD = ['operation', 'beside', 'ratio', 'min', 'max', 'goal', 'met', 'ms', 'faults', 'peak RSS (MB)']
+const HEAD = [
+  'operation',
+  'beside',
+  'ratio',
+  'min',
+  'max',
+  'CPU',
+  'goal',
+  'met',
+  'ms',
+  'faults',
+  'peak RSS (MB)',
+]
 
 /** The results as a table of Markdown; pairs of figures are ours, then the peer's. */
 export function formatTable(rows) {
@@ -11,6 +23,7 @@ export function formatTable(rows) {
       `${figure(ratio.median)}×${row.sense === 'times faster' ? ' faster' : ' as much'}`,
       figure(ratio.min),
       figure(ratio.max),
+      row.cpuRatio === undefined ? '' : figure(row.cpuRatio),
       row.goal === undefined ? '' : `${bound} ${row.goal}×`,
       row.met === undefined ? '' : row.met ? 'yes' : 'NO',
       `${figure(ours.ms)} / ${figure(theirs.ms)}`,
