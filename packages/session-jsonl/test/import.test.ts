@@ -373,6 +373,43 @@ test('links are followed to a transcript, and not beside one', async () => {
   expect(Object.keys(await filesBelow('ours/')).filter((name) => name.includes(`${SID}/`))).toEqual([])
 })
 
+test('two imports at once bring each session once, whole', async () => {
+  const ids = Array.from(
+    { length: 20 },
+    (_, n) => `${String(n).padStart(8, '0')}-2222-4333-8444-555555555555`,
+  )
+  for (const id of ids) {
+    await theirs(`-a/${id}.jsonl`, jsonl(...spoken(3)))
+    await theirs(`-a/${id}/tool-results/t.txt`, id)
+  }
+  const [a, b] = await Promise.all([importFrom(), importFrom()])
+  for (const [n, { outcome }] of a.entries())
+    expect([outcome, b[n]?.outcome].toSorted()).toEqual(['imported', 'unchanged'])
+  const before = await filesBelow('theirs/projects/-a')
+  const after = await filesBelow(`ours/projects/${basename(ours())}/0`)
+  expect(Object.keys(after)).toHaveLength(Object.keys(before).length)
+  expect(Object.values(after).map((file) => 'text' in file && file.text)).toEqual(
+    Object.values(before).map((file) => 'text' in file && file.text),
+  )
+})
+
+test('a source that is written to while it is imported: what was there comes, and the rest the next time', async () => {
+  const from = await theirs(`-a/${SID}.jsonl`, jsonl(...spoken(2)))
+  const before = await readFile(from, 'utf8')
+  let isGrown = false
+  setFaultHook((operation, path) => {
+    // The copy is being written.
+    if (operation !== 'write' || !path.includes(SID) || isGrown) return undefined
+    isGrown = true
+    appendFileSync(from, jsonl(user('m3', 'm2', 'more')))
+    return undefined
+  })
+  expect(outcomes(await importFrom())).toEqual(['imported'])
+  expect([isGrown, await readFile(ourTranscript(), 'utf8')]).toEqual([true, before])
+  expect(outcomes(await importFrom())).toEqual(['extended'])
+  expect(await readFile(ourTranscript(), 'utf8')).toBe(await readFile(from, 'utf8'))
+})
+
 test('a hundred sessions of ten directories, and again, and grown', async () => {
   const ids = Array.from(
     { length: 100 },
