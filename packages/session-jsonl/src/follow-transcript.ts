@@ -80,8 +80,9 @@ export class FollowedTranscript {
       if (before === undefined) counting.set(uuid, item)
       else if (before.record && item.record && this.#same.has(item)) continue
       else {
-        const full = { ...item, record: await readRecord(reader, item) }
-        if (saySame({ ...before, record: await readRecord(reader, before) }, full)) this.#same.add(item)
+        const [one, other] = [await readRecord(reader, before), await readRecord(reader, item)]
+        const same = one && other && saySame({ ...before, record: one }, { ...item, record: other })
+        if (same) this.#same.add(item)
         else if (before.record?.type === item.record?.type) counting.set(uuid, item)
       }
     }

@@ -1,6 +1,7 @@
 /**
- * JSON in bytes, looked at without making values of it. A text that is accepted here is one that `JSON.parse` accepts
- * (bytes that are not UTF-8 inside strings read as U+FFFD), and the other way round, but for depth.
+ * JSON in bytes, looked at without making values of it. Every text that `JSON.parse` accepts is accepted here, but for
+ * depth; of what it refuses, only that which is wrong inside a string (a control character, an escape that is none),
+ * since strings are passed over: that is what makes this fast.
  *
  * Source: RFC 8259.
  */
@@ -22,7 +23,7 @@ const CLOSE_BRACE = 0x7d
  *
  * @returns -1 if there is no whole value before `to`, or one that nests too deep to be judged
  */
-export function valueEnd(bytes: Uint8Array, at: number, to: number, depth = 0): number {
+export function valueEnd(bytes: Buffer, at: number, to: number, depth = 0): number {
   if (at >= to) return -1
   switch (bytes[at]) {
     case QUOTE:
@@ -43,21 +44,29 @@ export function valueEnd(bytes: Uint8Array, at: number, to: number, depth = 0): 
 }
 
 /** Where the string whose opening quote is at `at` ends, after its closing quote; -1 if there is no whole one. */
-export function stringEnd(bytes: Uint8Array, at: number, to: number): number {
-  for (let i = at + 1; i < to; i += 1) {
-    const byte = bytes[i] ?? 0
-    if (byte === QUOTE) return i + 1
-    if (byte === BACKSLASH) {
-      const length = escapeLength(bytes, i, to)
-      if (length === 0) return -1
-      i += length - 1
-    } else if (byte < 0x20) return -1
+export function stringEnd(bytes: Buffer, at: number, to: number): number {
+  // Most strings are short; past that, searching for the quote beats looking at each byte.
+  const near = Math.min(to, at + NEAR_BYTES)
+  let from = at + 1
+  while (from < near) {
+    const byte = bytes[from]
+    if (byte === QUOTE) return from + 1
+    from += byte === BACKSLASH ? 2 : 1
   }
-  return -1
+  for (;;) {
+    const quote = bytes.indexOf(QUOTE, from)
+    if (quote === -1 || quote >= to) return -1
+    let escape = quote
+    while (bytes[escape - 1] === BACKSLASH) escape -= 1
+    if ((quote - escape) % 2 === 0) return quote + 1
+    from = quote + 1
+  }
 }
 
+const NEAR_BYTES = 48
+
 /** The position of the first byte from `at` on that is no blank. */
-export function skipBlanks(bytes: Uint8Array, at: number, to: number): number {
+export function skipBlanks(bytes: Buffer, at: number, to: number): number {
   let i = at
   while (i < to && isBlank(bytes[i])) i += 1
   return i
@@ -72,51 +81,38 @@ const TRUE = [0x74, 0x72, 0x75, 0x65] as const
 const FALSE = [0x66, 0x61, 0x6c, 0x73, 0x65] as const
 const NULL = [0x6e, 0x75, 0x6c, 0x6c] as const
 
-function literalEnd(bytes: Uint8Array, at: number, to: number, letters: readonly number[]): number {
+function literalEnd(bytes: Buffer, at: number, to: number, letters: readonly number[]): number {
   if (at + letters.length > to) return -1
   for (const [index, letter] of letters.entries()) if (bytes[at + index] !== letter) return -1
   return at + letters.length
-}
-
-function escapeLength(bytes: Uint8Array, at: number, to: number): number {
-  if (at + 1 >= to) return 0
-  switch (bytes[at + 1]) {
-    case QUOTE:
-    case BACKSLASH:
-    case 0x2f:
-    case 0x62:
-    case 0x66:
-    case 0x6e:
-    case 0x72:
-    case 0x74:
-      return 2
-    case 0x75:
-      if (at + 6 > to) return 0
-      for (let i = at + 2; i < at + 6; i += 1) if (!isHex(bytes[i] ?? 0)) return 0
-      return 6
-    default:
-      return 0
-  }
-}
-
-function isHex(byte: number): boolean {
-  return isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
 }
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39
 }
 
-function objectEnd(bytes: Uint8Array, from: number, to: number, depth: number): number {
+/** Called for each member of an object, in order, with where its key stands between its quotes, and its value. */
+export type VisitMember = (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => void
+
+/**
+ * Where the object that begins at `from` ends; see {@link valueEnd}.
+ *
+ * @param visit called for its own members, also where the object turns out not to be whole
+ */
+export function objectEnd(bytes: Buffer, from: number, to: number, depth = 0, visit?: VisitMember): number {
   let at = skipBlanks(bytes, from + 1, to)
   if (at < to && bytes[at] === CLOSE_BRACE) return at + 1
   while (at < to && bytes[at] === QUOTE) {
+    const keyStart = at + 1
     at = stringEnd(bytes, at, to)
     if (at === -1) return -1
+    const keyEnd = at - 1
     at = skipBlanks(bytes, at, to)
     if (at >= to || bytes[at] !== COLON) return -1
-    at = valueEnd(bytes, skipBlanks(bytes, at + 1, to), to, depth + 1)
+    const valueStart = skipBlanks(bytes, at + 1, to)
+    at = valueEnd(bytes, valueStart, to, depth + 1)
     if (at === -1) return -1
+    visit?.(keyStart, keyEnd, valueStart, at)
     at = skipBlanks(bytes, at, to)
     if (at >= to) return -1
     if (bytes[at] === CLOSE_BRACE) return at + 1
@@ -126,7 +122,7 @@ function objectEnd(bytes: Uint8Array, from: number, to: number, depth: number): 
   return -1
 }
 
-function arrayEnd(bytes: Uint8Array, from: number, to: number, depth: number): number {
+function arrayEnd(bytes: Buffer, from: number, to: number, depth: number): number {
   let at = skipBlanks(bytes, from + 1, to)
   if (at < to && bytes[at] === CLOSE_BRACKET) return at + 1
   while (at < to) {
@@ -141,7 +137,7 @@ function arrayEnd(bytes: Uint8Array, from: number, to: number, depth: number): n
   return -1
 }
 
-function numberEnd(bytes: Uint8Array, from: number, to: number): number {
+function numberEnd(bytes: Buffer, from: number, to: number): number {
   let at = bytes[from] === 0x2d ? from + 1 : from
   if (at >= to || !isDigit(bytes[at])) return -1
   at = bytes[at] === 0x30 ? at + 1 : digitsEnd(bytes, at, to)
@@ -159,7 +155,7 @@ function numberEnd(bytes: Uint8Array, from: number, to: number): number {
   return at
 }
 
-function digitsEnd(bytes: Uint8Array, at: number, to: number): number {
+function digitsEnd(bytes: Buffer, at: number, to: number): number {
   let i = at
   while (i < to && isDigit(bytes[i])) i += 1
   return i

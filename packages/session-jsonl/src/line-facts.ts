@@ -2,7 +2,7 @@ import { isBoundary, isSummary, keptBy } from './compaction.ts'
 import type { Kept } from './compaction.ts'
 import { isChainType, isEntry } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
-import { isBlank, skipBlanks, stringEnd, valueEnd } from './json-bytes.ts'
+import { isBlank, objectEnd, skipBlanks } from './json-bytes.ts'
 
 /**
  * What has to be known of a record to find the conversation among the lines, without what it says. Two ways lead
@@ -27,6 +27,8 @@ export interface LineFacts {
   readonly boundary:
     | { readonly logicalParent: string | undefined; readonly kept: Kept | undefined }
     | undefined
+  /** Where in the record the value of its one `sessionId` begins, if that is known. */
+  readonly sessionIdAt: number | undefined
   /** What a `last-prompt` record says of the tip. */
   readonly mark: { readonly leaf: string | null | undefined; readonly explicit: boolean } | undefined
 }
@@ -47,6 +49,7 @@ export function factsOfRecord(record: Entry | RecordDraft, offset: number, lengt
         : undefined,
     leaf: record['leafUuid'],
     explicit: record['explicit'] === true,
+    sessionIdAt: undefined,
   })
 }
 
@@ -60,6 +63,7 @@ interface Said {
   boundary: LineFacts['boundary']
   leaf: unknown
   explicit: boolean
+  sessionIdAt: number | undefined
 }
 
 function makeFacts(offset: number, length: number, said: Said): LineFacts {
@@ -81,6 +85,7 @@ function makeFacts(offset: number, length: number, said: Said): LineFacts {
     source: inTree ? text(said.source) : undefined,
     summary: place === 'main' && type === 'user' && said.summary,
     boundary: place === 'main' ? said.boundary : undefined,
+    sessionIdAt: said.sessionIdAt,
     mark:
       type === 'last-prompt' && !inTree
         ? { leaf: said.leaf === null ? null : text(said.leaf), explicit: said.explicit }
@@ -93,13 +98,11 @@ function text(value: unknown): string | undefined {
 }
 
 const QUOTE = 0x22
-const COLON = 0x3a
-const COMMA = 0x2c
 const BACKSLASH = 0x5c
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** The members that are looked at, as the bytes of their keys. */
+/** The members that are looked at. */
 const KEYS = [
   'type',
   'uuid',
@@ -110,14 +113,12 @@ const KEYS = [
   'isCompactSummary',
   'leafUuid',
   'explicit',
+  'sessionId',
 ] as const
-type Key = (typeof KEYS)[number]
-const KEY_BYTES: readonly (readonly [Key, Buffer])[] = KEYS.map((key) => [key, Buffer.from(key)])
-const LONGEST = Math.max(...KEYS.map((key) => key.length))
-const BY_LENGTH: readonly (readonly (readonly [Key, Buffer])[])[] = Array.from(
-  { length: LONGEST + 1 },
-  (_, length) => KEY_BYTES.filter(([key]) => key.length === length),
-)
+/** Most others are told apart from them by their length alone. */
+const IS_LENGTH = new Uint8Array(Math.max(...KEYS.map((key) => key.length)) + 1)
+for (const key of KEYS) IS_LENGTH[key.length] = 1
+const IS_KEY: ReadonlySet<string> = new Set(KEYS)
 
 /**
  * The facts of the one record that a line holds, read from its bytes: structure is walked and values are passed over.
@@ -131,96 +132,52 @@ export function factsInBytes(bytes: Buffer, start: number, end: number, base: nu
   let to = end
   while (to > from && isBlank(bytes[to - 1])) to -= 1
   if (to - from < 2 || bytes[from] !== OPEN_BRACE || bytes[to - 1] !== CLOSE_BRACE) return undefined
-  const said: Said = {
-    type: '',
-    uuid: undefined,
-    parentUuid: undefined,
-    sidechain: false,
-    source: undefined,
-    summary: false,
-    boundary: undefined,
-    leaf: undefined,
-    explicit: false,
-  }
-  let isBoundaryLine = false
-  let at = skipBlanks(bytes, from + 1, to)
-  for (;;) {
-    if (at >= to || bytes[at] !== QUOTE) return undefined
-    const keyStart = at + 1
-    at = stringEnd(bytes, at, to)
-    if (at === -1) return undefined
-    const key = keyAt(bytes, keyStart, at - 1)
-    if (key === 'escaped') return undefined
-    at = skipBlanks(bytes, at, to)
-    if (at >= to || bytes[at] !== COLON) return undefined
-    const valueStart = skipBlanks(bytes, at + 1, to)
-    at = valueEnd(bytes, valueStart, to)
-    if (at === -1) return undefined
+  const said: Partial<Record<string, unknown>> = {}
+  let isUnsure = false
+  let sessionIdAt: number | undefined
+  const whole = objectEnd(bytes, from, to, 0, (keyStart, keyEnd, valueStart, valueStop) => {
+    // A key may be written with escapes.
+    if (!isPlain(bytes, keyStart, keyEnd)) isUnsure = true
+    if (IS_LENGTH[keyEnd - keyStart] !== 1) return
+    const key = bytes.toString('latin1', keyStart, keyEnd)
+    if (!IS_KEY.has(key)) return
+    if (bytes[valueStart] === QUOTE && !isPlain(bytes, valueStart + 1, valueStop - 1)) isUnsure = true
+    if (key === 'sessionId' && key in said) isUnsure = true
+    if (key === 'sessionId') sessionIdAt = valueStart - from
     // The last of several members of one name counts, as it does for the parser.
-    switch (key) {
-      case 'type':
-        said.type = text(scalar(bytes, valueStart, at)) ?? ''
-        break
-      case 'uuid':
-        said.uuid = scalar(bytes, valueStart, at)
-        break
-      case 'parentUuid':
-        said.parentUuid = scalar(bytes, valueStart, at)
-        break
-      case 'isSidechain':
-        said.sidechain = scalar(bytes, valueStart, at) === true
-        break
-      case 'subtype':
-        isBoundaryLine = scalar(bytes, valueStart, at) === 'compact_boundary'
-        break
-      case 'sourceToolAssistantUUID':
-        said.source = scalar(bytes, valueStart, at)
-        break
-      case 'isCompactSummary':
-        said.summary = scalar(bytes, valueStart, at) === true
-        break
-      case 'leafUuid':
-        said.leaf = scalar(bytes, valueStart, at)
-        break
-      case 'explicit':
-        said.explicit = scalar(bytes, valueStart, at) === true
-        break
-      default:
-    }
-    at = skipBlanks(bytes, at, to)
-    if (at === to - 1) break
-    if (bytes[at] !== COMMA) return undefined
-    at = skipBlanks(bytes, at + 1, to)
-  }
+    said[key] = scalar(bytes, valueStart, valueStop)
+  })
+  const { type, subtype } = said
   // What a compaction keeps is not read from bytes: there are few of them.
-  if (said.type === '' || isBoundaryLine) return undefined
-  return makeFacts(base + from, to - from, said)
+  if (whole !== to || isUnsure || typeof type !== 'string' || type === '' || subtype === 'compact_boundary')
+    return undefined
+  return makeFacts(base + from, to - from, {
+    type,
+    uuid: said['uuid'],
+    parentUuid: said['parentUuid'],
+    sidechain: said['isSidechain'] === true,
+    source: said['sourceToolAssistantUUID'],
+    summary: said['isCompactSummary'] === true,
+    boundary: undefined,
+    leaf: said['leafUuid'],
+    explicit: said['explicit'] === true,
+    sessionIdAt,
+  })
 }
 
-function keyAt(bytes: Buffer, start: number, end: number): Key | 'escaped' | undefined {
-  const length = end - start
-  if (length <= LONGEST) {
-    for (const [key, wanted] of BY_LENGTH[length] ?? []) if (isAt(bytes, start, wanted)) return key
+/** Whether a string stands for the very bytes between its quotes, all of them ASCII. */
+function isPlain(bytes: Buffer, start: number, end: number): boolean {
+  for (let i = start; i < end; i += 1) {
+    const byte = bytes[i] ?? 0
+    if (byte === BACKSLASH || byte >= 0x80) return false
   }
-  for (let i = start; i < end; i += 1) if (bytes[i] === BACKSLASH) return 'escaped'
-  return undefined
-}
-
-function isAt(bytes: Buffer, at: number, wanted: Buffer): boolean {
-  for (let i = 0; i < wanted.length; i += 1) if (bytes[at + i] !== wanted[i]) return false
   return true
 }
 
-/** The value of a scalar; `undefined` for an object or a list, which none of the members that are looked at may be. */
+/** The value of a plain string, of `true`, `false` and `null`; `undefined` for all else. */
 function scalar(bytes: Buffer, start: number, end: number): unknown {
   const first = bytes[start]
-  if (first === QUOTE) {
-    for (let i = start + 1; i < end - 1; i += 1) {
-      const byte = bytes[i] ?? 0
-      if (byte === BACKSLASH || byte >= 0x80) return JSON.parse(bytes.toString('utf8', start, end))
-    }
-    return bytes.toString('latin1', start + 1, end - 1)
-  }
+  if (first === QUOTE) return bytes.toString('latin1', start + 1, end - 1)
   if (first === 0x74) return true
   if (first === 0x66) return false
   return first === 0x6e ? null : undefined

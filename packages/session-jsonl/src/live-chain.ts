@@ -6,22 +6,28 @@ import type { LineTable } from './line-table.ts'
 import { indexTools, isResultLine } from './tool-index.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 
-/** Gives the entry that a line holds. */
-export type ReadEntry = (line: LineFacts) => Promise<Entry>
+/** Gives the entry that a line holds; `undefined` where it cannot be read. */
+export type ReadEntry = (line: LineFacts) => Promise<Entry | undefined>
 
 /**
  * The conversation that ends with a branch, root first, as `composeChain` gives it for the whole transcript, from the
  * lines that it needs: those of the branch, and what hangs beside it and may belong to its messages.
  *
  * @param read called in file order
+ * @returns `undefined` where one of the lines cannot be read
  */
-export async function readLiveChain(table: LineTable, branch: Branch, read: ReadEntry): Promise<TreeNode[]> {
+export async function readLiveChain(
+  table: LineTable,
+  branch: Branch,
+  read: ReadEntry,
+): Promise<TreeNode[] | undefined> {
   const wanted = new WantedLines(table, branch)
   const nodes: TreeNode[] = []
   const byUuid = new Map<string, TreeNode>()
   for (const line of table.lines) {
     if (line.offset < branch.from || !wanted.has(line)) continue
     const entry = await read(line)
+    if (entry === undefined) return undefined
     const node: TreeNode = {
       entry,
       source: { record: entry, offset: line.offset, length: line.length, line: 0 },
@@ -35,7 +41,7 @@ export async function readLiveChain(table: LineTable, branch: Branch, read: Read
     byUuid.set(line.uuid, node)
   }
   const tip = byUuid.get(branch.path.at(-1)?.uuid ?? '')
-  if (tip === undefined) return []
+  if (tip === undefined) return undefined
   const tree: EntryTree = { path: '', byUuid, nodes, records: [], damage: [] }
   return composeChain(tree, indexTools(tree), { tip, whole: false })
 }

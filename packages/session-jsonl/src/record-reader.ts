@@ -53,21 +53,13 @@ export class RangeReader {
 }
 
 /**
- * Reads the record that stands in a place of a file.
+ * Reads the record that stands in a place of a file; `undefined` where there is none.
  *
- * @throws {LociError} DISK_IO, also when the file changed since the place was found
+ * @throws {LociError} DISK_IO
  */
-export async function readRecord(reader: RangeReader, place: Place): Promise<RecordDraft> {
-  const bytes = await reader.read(place)
-  const value = parseBytes(bytes)
-  if (isObject(value) && isRecord(value)) return value
-  throw new LociError(
-    'DISK_IO',
-    `A line of the transcript changed while it was read; open the session again`,
-    {
-      details: { operation: 'read', offset: place.offset },
-    },
-  )
+export async function readRecord(reader: RangeReader, place: Place): Promise<RecordDraft | undefined> {
+  const value = parseBytes(await reader.read(place))
+  return isObject(value) && isRecord(value) ? value : undefined
 }
 
 function parseBytes(bytes: Buffer): unknown {

@@ -112,12 +112,19 @@ export class TranscriptReading {
   /** Where the conversation stands. */
   async standing(file: OpenFile): Promise<Standing> {
     const plan = await this.#plan(file, planLive)
-    if (plan.kind === 'unsure') {
-      const { tree, tip } = await this.whole(file)
-      return { tip, last: lastOfConversation(tree)?.entry.uuid ?? null }
+    const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
+    const last = this.#table.lines.findLast(({ place }) => place === 'main')
+    const isRead = (await this.#isReadable(file, tip)) && (await this.#isReadable(file, last))
+    if (plan.kind === 'unsure' || !isRead) {
+      const { tree, tip: stands } = await this.whole(file)
+      return { tip: stands, last: lastOfConversation(tree)?.entry.uuid ?? null }
     }
-    const last = this.#table.lines.findLast(({ place }) => place === 'main')?.uuid ?? null
-    return { tip: plan.kind === 'empty' ? null : (plan.path.at(-1)?.uuid ?? null), last }
+    return { tip: tip?.uuid ?? null, last: last?.uuid ?? null }
+  }
+
+  /** Whether a line that looks like a record is one; for none, too. */
+  async #isReadable(file: OpenFile, line: LineFacts | undefined): Promise<boolean> {
+    return line === undefined || (await readRecord(new RangeReader(file), line)) !== undefined
   }
 
   /** The conversation that ends at `tip`; `undefined` where no line of it has that uuid. */
@@ -126,61 +133,58 @@ export class TranscriptReading {
     const known = this.#entries
     const read = new Map<number, Entry>()
     const reader = new RangeReader(file)
-    const entryAt = async (place: Place): Promise<Entry> => {
-      const entry = known.get(place.offset) ?? asEntry(await readRecord(reader, place))
-      read.set(place.offset, entry)
+    const entryAt = async (place: Place): Promise<Entry | undefined> => {
+      const entry = known.get(place.offset) ?? (await readEntry(reader, place))
+      if (entry) read.set(place.offset, entry)
       return entry
     }
-    const chain =
-      plan.kind === 'branch'
-        ? asChain(await readLiveChain(this.#table, plan, entryAt))
-        : await this.#chainOfWhole(await this.whole(file), tip, entryAt)
+    const live = plan.kind === 'branch' ? await readLiveChain(this.#table, plan, entryAt) : undefined
+    const nodes = live ?? (await this.#chainOfWhole(await this.whole(file), tip, entryAt))
     this.#entries = read
-    return chain
+    return nodes && asChain(nodes)
   }
 
   async #chainOfWhole(
     analysis: Analysis,
     tip: string,
-    entryAt: (place: Place) => Promise<Entry>,
-  ): Promise<ReadChain | undefined> {
+    entryAt: (place: Place) => Promise<Entry | undefined>,
+  ): Promise<TreeNode[] | undefined> {
     const node = entryNode(analysis, tip)
     if (node === undefined) return undefined
     const nodes = composeChain(analysis.tree, analysis.tools, { tip: node, whole: false })
     const said = new Map<TreeNode, Entry>()
     for (const one of nodes.toSorted((a, b) => a.source.offset - b.source.offset)) {
       const { uuid, parentUuid } = one.entry
-      const entry = await entryAt(one.source)
-      said.set(
-        one,
-        entry.uuid === uuid && entry.parentUuid === parentUuid ? entry : { ...entry, uuid, parentUuid },
-      )
+      const entry = (await entryAt(one.source)) ?? one.entry
+      const isSame = entry.uuid === uuid && entry.parentUuid === parentUuid
+      said.set(one, isSame ? entry : { ...entry, uuid, parentUuid })
     }
-    return asChain(nodes.map((one) => ({ ...one, entry: said.get(one) ?? one.entry })))
+    return nodes.map((one) => ({ ...one, entry: said.get(one) ?? one.entry }))
   }
 
   /** The records of one kind outside the conversation that stand at `from` or after it, in file order. */
   async records(file: OpenFile, type: string, from = 0): Promise<RecordDraft[]> {
-    const seen = await this.#extendTo(file, from)
-    const reader = new RangeReader(file)
-    const records: RecordDraft[] = []
-    for (const place of seen && !this.#table.hasRepeatsFrom(from)
-      ? this.#placesOf(type)
-      : await this.#placesInWhole(file, type)) {
-      if (place.offset >= from) records.push(await readRecord(reader, place))
-    }
-    return records
-  }
-
-  #placesOf(type: string): Place[] {
-    return this.#table.lines.filter(
-      (line) => line.type === type && (line.place === 'outside' || line.place === 'beside'),
+    const isPlain = (await this.#extendTo(file, from)) && !this.#table.hasRepeatsFrom(from)
+    const places = isPlain
+      ? this.#table.lines.filter(
+          (line) => line.type === type && (line.place === 'outside' || line.place === 'beside'),
+        )
+      : recordItems((await this.whole(file)).tree, type)
+    return this.#recordsAt(
+      file,
+      places.filter(({ offset }) => offset >= from),
     )
   }
 
-  async #placesInWhole(file: OpenFile, type: string): Promise<Place[]> {
-    const { tree } = await this.whole(file)
-    return recordItems(tree, type)
+  async #recordsAt(file: OpenFile, places: readonly Place[]): Promise<RecordDraft[]> {
+    const reader = new RangeReader(file)
+    const records: RecordDraft[] = []
+    for (const place of places) {
+      const record = await readRecord(reader, place)
+      // What looks like a record and is none is damage, which is told elsewhere.
+      if (record) records.push(record)
+    }
+    return records
   }
 
   /** The last record of one kind, and where it stands. */
@@ -188,30 +192,36 @@ export class TranscriptReading {
     file: OpenFile,
     type: string,
   ): Promise<{ record: RecordDraft; offset: number } | undefined> {
+    const reader = new RangeReader(file)
+    let before = Number.POSITIVE_INFINITY
     for (;;) {
-      const line = this.#table.lines.findLast((one) => one.type === type)
-      if (line) return { record: await readRecord(new RangeReader(file), line), offset: line.offset }
-      if (!(await this.#extend(file, undefined))) return undefined
+      const line = this.#table.lines.findLast((one) => one.type === type && one.offset < before)
+      const record = line && (await readRecord(reader, line))
+      if (record) return { record, offset: line.offset }
+      if (line) before = line.offset
+      else if (!(await this.#extend(file, undefined))) return undefined
     }
   }
 
   /** The entry in the tree that has that uuid. */
   async entry(file: OpenFile, uuid: string): Promise<Entry | undefined> {
-    const plain = (await this.#extendTo(file, 0)) && this.#hasAllNames() && !this.#table.hasRepeatsFrom(0)
-    const place = plain ? this.#table.node(uuid) : (await this.whole(file)).tree.byUuid.get(uuid)
-    if (place === undefined) return undefined
     const reader = new RangeReader(file)
-    if (!('entry' in place)) return asEntry(await readRecord(reader, place))
-    const { parentUuid } = place.entry
-    return { ...asEntry(await readRecord(reader, place.source)), uuid, parentUuid }
+    const isPlain = (await this.#extendTo(file, 0)) && !this.#table.hasRepeatsFrom(0)
+    const line = isPlain ? this.#table.node(uuid) : undefined
+    const entry = line && (await readEntry(reader, line))
+    if (entry || (isPlain && line === undefined && this.#hasAllNames())) return entry
+    const node = (await this.whole(file)).tree.byUuid.get(uuid)
+    const said = node && (await readEntry(reader, node.source))
+    return said && { ...said, uuid, parentUuid: node.entry.parentUuid }
   }
 
   /** Whether the conversation has an entry with that uuid. */
   async isEntry(file: OpenFile, uuid: string): Promise<boolean> {
     await this.#extendUntil(file, uuid)
     const line = this.#table.node(uuid)
-    if (line) return line.place === 'main'
-    return !this.#hasAllNames() && entryNode(await this.whole(file), uuid) !== undefined
+    if (line && (await this.#isReadable(file, line))) return line.place === 'main'
+    if (line === undefined && this.#hasAllNames()) return false
+    return entryNode(await this.whole(file), uuid) !== undefined
   }
 
   /** Whether a line in the tree has that uuid. */
@@ -229,7 +239,8 @@ export class TranscriptReading {
       await this.#extendUntil(file, wanted)
       const line = this.#table.node(wanted)
       if (line === undefined || line.offset >= before) return undefined
-      const prompt = line.type === 'user' ? promptOf(await readRecord(reader, line)) : undefined
+      const record = line.type === 'user' ? await readRecord(reader, line) : undefined
+      const prompt = record && promptOf(record)
       if (prompt) return prompt
       before = line.offset
       wanted = line.parentUuid
@@ -314,9 +325,10 @@ function isUnanswered(answer: { kind: string }): answer is Unanswered {
   return answer.kind === 'more' || answer.kind === 'all' || answer.kind === 'unsure'
 }
 
-function asEntry(record: RecordDraft): Entry {
+async function readEntry(reader: RangeReader, place: Place): Promise<Entry | undefined> {
+  const record = await readRecord(reader, place)
   // Lines of other programs may lack what an entry promises, and so may a line without a uuid.
-  return record as Entry
+  return record as Entry | undefined
 }
 
 function asChain(nodes: readonly TreeNode[]): ReadChain {
