@@ -145,6 +145,7 @@ describe('what reaches the store', () => {
     await mkdir(`${folder}/deep`, { recursive: true })
     await writeFile(`${folder}/agent-1.jsonl`, jsonl(...straight(2)))
     await writeFile(`${folder}/deep/agent-2.jsonl`, jsonl(...straight(1)))
+    const described = (finished: boolean) => ({ type: 'agent_metadata', agentType: 'a', finished })
     const describeAgent = async (fields: object): Promise<void> => {
       await writeFile(`${folder}/agent-1.meta.json`, JSON.stringify(fields))
       await mirror.flush()
@@ -152,16 +153,24 @@ describe('what reaches the store', () => {
     await describeAgent({ agentType: 'a', finished: false })
     await describeAgent({ agentType: 'a', finished: true })
     await describeAgent({ agentType: 'a', finished: false })
+    // What has not changed is not sent again, though the transcript grows.
+    await appendFile(`${folder}/agent-1.jsonl`, '{"type":"mode","mode":"x"}\n')
     await mirror.flush()
     await mirror.close()
     const again = mirrorSession(session, store, { projectKey: 'other' })
     await again.flush()
     await again.close()
+    await writeFile(`${folder}/agent-1.meta.json`, JSON.stringify({ agentType: 'a', finished: true }))
+    const third = mirrorSession(session, store, { projectKey: 'other' })
+    await third.flush()
+    await third.close()
     const key = { projectKey: 'other', sessionId: SID }
     expect((await store.listSubkeys(key)).toSorted()).toEqual(['subagents/agent-1', 'subagents/deep/agent-2'])
-    expect((await store.load({ ...key, subpath: 'subagents/agent-1' }))?.slice(2)).toEqual(
-      [false, true, false].map((finished) => ({ type: 'agent_metadata', agentType: 'a', finished })),
-    )
+    expect((await store.load({ ...key, subpath: 'subagents/agent-1' }))?.slice(2)).toEqual([
+      ...[false, true, false].map(described),
+      { type: 'mode', mode: 'x' },
+      described(true),
+    ])
     expect(await store.load({ ...key, subpath: 'subagents/deep/agent-2' })).toHaveLength(1)
     await session.close()
   })
@@ -198,6 +207,8 @@ describe('a store that fails', () => {
       waits.push(await options.timers.nextRetry())
       expect(mirror.lastError).toEqual(new Error('the store refuses'))
       await say(session, `while it fails ${n}`)
+      // An append does not call a store that is being waited with.
+      expect(options.timers.waits).toHaveLength(1)
       expect(mirror.lag).toBeGreaterThan(0)
       options.timers.runOut()
     }
@@ -255,6 +266,23 @@ describe('a store that fails', () => {
       await say(session, `more ${n}`)
       options.timers.runOut()
     }
+    await mirror.flush()
+    expect(await store.load(KEY)).toEqual(await recordsIn(session.path))
+    await mirror.close()
+    await session.close()
+  })
+
+  test('and loses an answer when all was well before holds nothing twice', async () => {
+    const session = await newSession(made)
+    const store = new TroubledStore(forgetfulStore())
+    const options = manual()
+    const mirror = mirrorSession(session, store, options)
+    await say(session, 'one')
+    await mirror.flush()
+    store.trouble = ['loses the answer']
+    await session.append({ type: 'user', message: { role: 'user', content: 'two' } })
+    await options.timers.nextRetry()
+    options.timers.runOut()
     await mirror.flush()
     expect(await store.load(KEY)).toEqual(await recordsIn(session.path))
     await mirror.close()
@@ -371,6 +399,33 @@ describe('flush and close', () => {
     await say(session, 'two')
     expect(store.batches).toHaveLength(1)
     expect(options.timers.waits).toEqual([])
+    await session.close()
+  })
+
+  test('a flush while the store answers slowly waits for what came meanwhile', async () => {
+    const session = await newSession(made)
+    await say(session, 'one')
+    const inner = memorySessionStore()
+    let answer = (): void => undefined
+    let isCalled = (): void => undefined
+    const called = new Promise<void>((resolve) => (isCalled = resolve))
+    const slow = new Promise<void>((resolve) => (answer = resolve))
+    const store: SessionStore = {
+      append: async (key, entries) => {
+        isCalled()
+        await slow
+        await inner.append(key, entries)
+      },
+      load: (key) => inner.load(key),
+    }
+    const mirror = mirrorSession(session, store)
+    await called
+    await say(session, 'two')
+    const flushed = mirror.flush()
+    answer()
+    await flushed
+    expect(await inner.load(KEY)).toEqual(await recordsIn(session.path))
+    await mirror.close()
     await session.close()
   })
 
