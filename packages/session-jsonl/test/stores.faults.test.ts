@@ -50,7 +50,7 @@ describe('R8: whatever file operation fails', () => {
     })
     expect(tripped).toBeGreaterThan(50)
     await made.remove()
-  })
+  }, 120_000)
 
   test('a delete that fails leaves what can be deleted again', async () => {
     const made = await tree()
