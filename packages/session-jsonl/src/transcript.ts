@@ -43,6 +43,8 @@ export class TranscriptParser {
   #pieceLength = 0
   #zerosFrom: number | undefined
   #found: TranscriptItem[] = []
+  /** What the current line, which is not ended, holds so far. */
+  #ofLine: TranscriptItem[] = []
   /** Damage of the current line that may go on. */
   #pending: TranscriptItem | undefined
 
@@ -98,11 +100,12 @@ export class TranscriptParser {
     copy.#piece = [...this.#piece]
     copy.#pieceLength = this.#pieceLength
     copy.#zerosFrom = this.#zerosFrom
+    copy.#ofLine = [...this.#ofLine]
     copy.#pending = this.#pending
     if (copy.#zerosFrom !== undefined) copy.#endZeros(0)
     copy.#endPiece()
     copy.#flush()
-    return copy.#take()
+    return copy.#ofLine
   }
 
   #addToPiece(bytes: Uint8Array): void {
@@ -137,6 +140,8 @@ export class TranscriptParser {
   #endLine(at: number): void {
     this.#endPiece()
     this.#flush()
+    for (const item of this.#ofLine) this.#found.push(item)
+    this.#ofLine = []
     this.#lineStart = this.#offset + at
     this.#pieceStart = this.#lineStart
     this.#line += 1
@@ -147,7 +152,7 @@ export class TranscriptParser {
     const length = part.end - part.start
     if ('record' in part) {
       this.#flush()
-      this.#found.push({ record: part.record, offset, length, line: this.#line })
+      this.#ofLine.push({ record: part.record, offset, length, line: this.#line })
     } else if (this.#pending === undefined) {
       const message = `Line ${this.#line} ${part.flaw.kind === 'zero-run' ? 'holds ' : ''}${part.flaw.text}`
       const damage = { kind: part.flaw.kind, path: this.path, offset, line: this.#line, message }
@@ -159,7 +164,7 @@ export class TranscriptParser {
   }
 
   #flush(): void {
-    if (this.#pending) this.#found.push(this.#pending)
+    if (this.#pending) this.#ofLine.push(this.#pending)
     this.#pending = undefined
   }
 
