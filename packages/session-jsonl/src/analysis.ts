@@ -56,7 +56,7 @@ export function byOffset(a: Damage, b: Damage): number {
 }
 
 /** An entry of the conversation itself by its uuid; not a subagent's line or one of an unknown kind. */
-export function entryNode(analysis: Analysis, uuid: string): TreeNode | undefined {
+export function entryNode(analysis: Pick<Analysis, 'tree'>, uuid: string): TreeNode | undefined {
   const node = analysis.tree.byUuid.get(uuid)
   return node?.main === true ? node : undefined
 }

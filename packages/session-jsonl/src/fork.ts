@@ -2,15 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { createFileAtomic, files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { sessionExists } from './append-log.ts'
-import { editLine } from './edit-line.ts'
 import { invalid } from './entry.ts'
-import { FollowedTranscript } from './follow-transcript.ts'
 import { planFork } from './plan-fork.ts'
-import type { ForkLine } from './plan-fork.ts'
 import { openTranscript } from './read-transcript.ts'
 import { sessionPath, sideDirectory } from './session-path.ts'
 import type { SessionOptions } from './session.ts'
 import { copySideFiles } from './side-files.ts'
+import { TranscriptReading } from './transcript-reading.ts'
+import { writeForkLines } from './write-fork.ts'
 import { wellFormed } from './well-formed.ts'
 
 /**
@@ -49,11 +48,11 @@ export async function forkSession(
   const source = await openTranscript(sourcePath)
   try {
     await refuseTaken(path, sideDirectory(toProjectDir, newId))
-    const transcript = new FollowedTranscript(sourcePath)
+    const transcript = new TranscriptReading(sourcePath, sessionId)
     await transcript.catchUp(source)
-    const analysis = transcript.analysis(sessionId)
+    const read = await transcript.forkSource(source, upTo)
     const wish = { sourceSessionId: sessionId, sessionId: newId, upTo, title, clock, createId }
-    const plan = planFork(analysis, wish)
+    const plan = planFork(read, wish)
     if (plan === undefined) throw noEntry(upTo, sessionId)
     if (toProjectDir !== projectDir) await files.mkdir(toProjectDir)
     const side = await copySideFiles(
@@ -63,7 +62,7 @@ export async function forkSession(
     )
     const durable = options.durability === 'fsync'
     try {
-      const write = (file: OpenFile): Promise<void> => writeLines(file, source, plan.lines)
+      const write = (file: OpenFile): Promise<void> => writeForkLines(file, source, plan.lines)
       if (!(await createFileAtomic(path, write, { mode: 0o600, durable }))) throw sessionExists(path)
     } catch (error) {
       if (side) await files.removeTree(side).catch(() => undefined)
@@ -90,58 +89,4 @@ async function refuseTaken(path: string, side: string): Promise<void> {
 function noEntry(upTo: string | undefined, sessionId: string): LociError {
   const message = `There is no entry ${JSON.stringify(upTo)} in the conversation of session ${sessionId}; entries are listed by chain() and tips()`
   return new LociError('ENTRY_NOT_FOUND', message, { details: { uuid: upTo, sessionId } })
-}
-
-const BUFFER_BYTES = 1024 * 1024
-
-async function writeLines(file: OpenFile, source: OpenFile, lines: readonly ForkLine[]): Promise<void> {
-  const reader = new RangeReader(source)
-  let pending: Uint8Array[] = []
-  let pendingBytes = 0
-  for (const line of lines) {
-    const bytes =
-      'text' in line
-        ? Buffer.from(line.text)
-        : editLine(await reader.read(line.source.offset, line.source.length), line.values)
-    pending.push(bytes, NEWLINE)
-    pendingBytes += bytes.length + 1
-    if (pendingBytes < BUFFER_BYTES) continue
-    await file.writeAll(Buffer.concat(pending))
-    pending = []
-    pendingBytes = 0
-  }
-  await file.writeAll(Buffer.concat(pending))
-}
-
-const NEWLINE = Uint8Array.of(0x0a)
-
-/** Reads ranges of a file that mostly follow each other, a large piece at a time. */
-class RangeReader {
-  readonly #file: OpenFile
-  #from = 0
-  #bytes: Uint8Array = new Uint8Array()
-
-  constructor(file: OpenFile) {
-    this.#file = file
-  }
-
-  /** The bytes of a range; a view that stays as it is. */
-  async read(offset: number, length: number): Promise<Uint8Array> {
-    if (offset < this.#from || offset + length > this.#from + this.#bytes.length) {
-      this.#bytes = await this.#load(offset, Math.max(length, BUFFER_BYTES))
-      this.#from = offset
-    }
-    const start = offset - this.#from
-    if (start + length > this.#bytes.length) {
-      const { path } = this.#file
-      const message = `${JSON.stringify(path)} became shorter while it was read; try again`
-      throw new LociError('DISK_IO', message, { details: { path, operation: 'read' } })
-    }
-    return this.#bytes.subarray(start, start + length)
-  }
-
-  async #load(offset: number, length: number): Promise<Uint8Array> {
-    const bytes = Buffer.allocUnsafe(length)
-    return bytes.subarray(0, await this.#file.readFull(bytes, offset))
-  }
 }

@@ -86,24 +86,37 @@ function checked(
 ): Branch | Unanswered {
   const own = new Set(path.map(({ uuid }) => uuid))
   const elsewhere = kept.filter((uuid) => !own.has(uuid))
-  const further = (): Branch | Unanswered =>
-    table.isComplete ? checked(table, { path, kept, from: 0 }) : ALL
-  if (elsewhere.length > 0 && from > 0) return further()
-  if (table.hasRepeatsFrom(from)) return UNSURE
-  for (const line of table.lines) {
-    if (line.offset < from || line.place === 'outside') continue
-    if (line.place === 'nameless') return UNSURE
-    // A subagent's lines are of no conversation but its own.
-    if (line.sidechain || line.parentUuid === null) continue
-    if (line.parentUuid === undefined) return UNSURE
-    const named = table.node(line.parentUuid)
-    if (named === undefined) return table.isComplete ? UNSURE : ALL
-    if (named.offset >= line.offset || named.sidechain) return UNSURE
-    // What branches off before the compaction is told apart only with what is there.
-    if (named.offset < from) return further()
-  }
+  const flaw = flawFrom(table, from)
+  // What branches off before a compaction, or is kept from elsewhere, is told only with all that is there.
+  const needsAll = from > 0 && (elsewhere.length > 0 || flaw === 'reaches back')
+  if (needsAll) return table.isComplete ? checked(table, { path, kept, from: 0 }) : ALL
+  if (flaw === 'missing parent' && !table.isComplete) return ALL
+  if (flaw !== undefined) return UNSURE
   const also = elsewhere.flatMap((uuid) => table.node(uuid) ?? [])
   return { kind: 'branch', path: path.toReversed(), also, from }
+}
+
+/** Whether the lines are all there are, and each stands in the tree as it says. */
+export function fitTogether(table: LineTable): boolean {
+  return table.isComplete && flawFrom(table, 0) === undefined
+}
+
+/** What keeps the lines from `from` on from standing in the tree as they say. */
+function flawFrom(table: LineTable, from: number): 'missing parent' | 'reaches back' | 'other' | undefined {
+  if (table.hasRepeatsFrom(from)) return 'other'
+  let reachesBack = false
+  for (const line of table.lines) {
+    if (line.offset < from || line.place === 'outside') continue
+    if (line.place === 'nameless') return 'other'
+    // A subagent's lines are of no conversation but its own.
+    if (line.sidechain || line.parentUuid === null) continue
+    if (line.parentUuid === undefined) return 'other'
+    const named = table.node(line.parentUuid)
+    if (named === undefined) return 'missing parent'
+    if (named.offset >= line.offset || named.sidechain) return 'other'
+    if (named.offset < from) reachesBack = true
+  }
+  return reachesBack ? 'reaches back' : undefined
 }
 
 function isAncestor(table: LineTable, line: LineFacts, descendant: LineFacts): boolean {

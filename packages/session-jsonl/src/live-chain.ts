@@ -22,6 +22,7 @@ export async function readLiveChain(
   read: ReadEntry,
 ): Promise<TreeNode[] | undefined> {
   const wanted = new WantedLines(table, branch)
+  const branchLines = new Set(branch.path)
   const nodes: TreeNode[] = []
   const byUuid = new Map<string, TreeNode>()
   for (const line of table.lines) {
@@ -36,7 +37,7 @@ export async function readLiveChain(
       parent: typeof line.parentUuid === 'string' ? byUuid.get(line.parentUuid) : undefined,
       relinked: false,
     }
-    wanted.found(line, node)
+    if (branchLines.has(line) || !beginsTurn(entry)) wanted.open(line)
     nodes.push(node)
     byUuid.set(line.uuid, node)
   }
@@ -46,23 +47,28 @@ export async function readLiveChain(
   return composeChain(tree, indexTools(tree), { tip, whole: false })
 }
 
+/** Whether an entry is a user's that brings no results: it begins a turn, and beside a branch another branch. */
+export function beginsTurn(entry: Entry): boolean {
+  return entry.type === 'user' && !isResultLine({ entry })
+}
+
 /**
  * Which lines a conversation needs beside those of its branch. What hangs on the branch may be a line or a result of
- * one of its messages, and so may what hangs on that; a prompt ends it, since it begins another branch.
+ * one of its messages, and so may what hangs on that, until a turn begins. Asked in file order.
  */
-class WantedLines {
+export class WantedLines {
   readonly #path: ReadonlySet<LineFacts>
   readonly #named: ReadonlySet<LineFacts>
   readonly #open = new Set<string>()
 
-  constructor(table: LineTable, branch: Branch) {
-    this.#path = new Set(branch.path)
-    const onPath = new Set(branch.path.map(({ uuid }) => uuid))
+  constructor(table: LineTable, { path, also, from }: Pick<Branch, 'path' | 'also' | 'from'>) {
+    this.#path = new Set(path)
+    const onPath = new Set(path.map(({ uuid }) => uuid))
     const answers = table.lines.filter(
       ({ offset, source, place }) =>
-        source !== undefined && offset >= branch.from && place === 'main' && onPath.has(source),
+        source !== undefined && offset >= from && place === 'main' && onPath.has(source),
     )
-    this.#named = withAncestors(table, [...branch.also, ...answers], this.#path)
+    this.#named = withAncestors(table, [...also, ...answers], this.#path)
   }
 
   has(line: LineFacts): boolean {
@@ -72,10 +78,9 @@ class WantedLines {
     return inTree && typeof parentUuid === 'string' && this.#open.has(parentUuid)
   }
 
-  /** Takes note of what a wanted line is. */
-  found(line: LineFacts, node: TreeNode): void {
-    const begins = line.type === 'user' && !isResultLine(node)
-    if (this.#path.has(line) || !begins) this.#open.add(line.uuid)
+  /** Says that what hangs on a line is wanted too. */
+  open(line: LineFacts): void {
+    this.#open.add(line.uuid)
   }
 }
 

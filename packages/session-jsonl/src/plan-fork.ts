@@ -1,7 +1,7 @@
 import { entryNode } from './analysis.ts'
-import type { Analysis } from './analysis.ts'
 import { endOfChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
+import type { ForkSource } from './fork-source.ts'
 import type { RecordDraft } from './entry.ts'
 import { isShallow } from './json-depth.ts'
 import { replacementItems } from './replacements.ts'
@@ -57,10 +57,10 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
  *
  * @returns `undefined` when `upTo` is no entry of the conversation
  */
-export function planFork(analysis: Analysis, wish: ForkWish): ForkPlan | undefined {
-  const { tree, tools } = analysis
-  const wanted = wish.upTo ?? analysis.tip
-  const node = wanted === null ? undefined : entryNode(analysis, wanted)
+export function planFork(source: ForkSource, wish: ForkWish): ForkPlan | undefined {
+  const { tree, tools } = source
+  const wanted = wish.upTo ?? source.tip
+  const node = wanted === null ? undefined : entryNode(source, wanted)
   if (wanted !== null && node === undefined) return undefined
   const wholeEnd = node && { tip: node, whole: true }
   const kept = wholeEnd ? lineageOf(tree, tools, wholeEnd) : new Set<TreeNode>()
@@ -72,16 +72,16 @@ export function planFork(analysis: Analysis, wish: ForkWish): ForkPlan | undefin
   ]
   if (wish.title !== undefined)
     lines.push({ text: formatJson({ type: 'custom-title', customTitle: wish.title, sessionId }) })
-  lines.push(...copiedLines(analysis, kept, sessionId))
-  lines.push(...replacementLines(analysis, kept, wish))
+  lines.push(...copiedLines(source, kept, sessionId))
+  lines.push(...replacementLines(source, kept, wish))
   const last = tree.nodes.findLast((other) => other.main && kept.has(other))
   // A result that was flushed late stands after the end in the file; without this it would be taken for the end.
   if (last !== end) lines.push({ text: tipLine(upTo, sessionId) })
   return { upTo, lines }
 }
 
-function copiedLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, sessionId: string): ForkLine[] {
-  const { tree } = analysis
+function copiedLines(source: ForkSource, kept: ReadonlySet<TreeNode>, sessionId: string): ForkLine[] {
+  const { tree } = source
   const lines: { position: number; line: ForkLine }[] = []
   for (const node of tree.nodes) {
     if (!kept.has(node) && (node.main || !hangsOn(node, kept))) continue
@@ -120,9 +120,9 @@ function isMerged(record: RecordDraft): boolean {
   return record.type === 'content-replacement' && record['agentId'] === undefined
 }
 
-function replacementLines(analysis: Analysis, kept: ReadonlySet<TreeNode>, wish: ForkWish): ForkLine[] {
+function replacementLines(source: ForkSource, kept: ReadonlySet<TreeNode>, wish: ForkWish): ForkLine[] {
   const calls = new Set([...kept].flatMap(({ entry }) => toolCallIds(entry)))
-  const found = analysis.tree.records.filter(({ record }) => isMerged(record))
+  const found = source.tree.records.filter(({ record }) => isMerged(record))
   // What nests deeper than JSON can be written replaces nothing.
   const all = found.flatMap(({ record }) => replacementItems(record)).filter((item) => isShallow(item))
   const needed = all.filter(({ toolUseId }) => typeof toolUseId !== 'string' || calls.has(toolUseId))

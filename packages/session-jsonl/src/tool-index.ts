@@ -135,7 +135,7 @@ function callerFinder(): (node: TreeNode) => TreeNode | undefined {
 }
 
 /** Whether a line brings tool results and nothing else, such as what a person said. */
-export function isResultLine({ entry }: TreeNode): boolean {
+export function isResultLine({ entry }: Pick<TreeNode, 'entry'>): boolean {
   const blocks = messageBlocks(entry)
   return entry.type === 'user' && blocks.length > 0 && blocks.every(({ type }) => type === 'tool_result')
 }

@@ -3,12 +3,14 @@ import { entryNode, recordItems } from './analysis.ts'
 import type { Analysis } from './analysis.ts'
 import { composeChain } from './chain.ts'
 import type { Entry, RecordDraft } from './entry.ts'
+import { readForkSource } from './fork-source.ts'
+import type { ForkSource } from './fork-source.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
 import type { LineFacts } from './line-facts.ts'
 import { promptOf } from './prompt-text.ts'
 import type { Prompt } from './prompt-text.ts'
 import { LineTable } from './line-table.ts'
-import { planBranch, planLive } from './live-branch.ts'
+import { fitTogether, planBranch, planLive } from './live-branch.ts'
 import type { Unanswered } from './live-branch.ts'
 import { readLiveChain } from './live-chain.ts'
 import { RangeReader, readRecord } from './record-reader.ts'
@@ -246,6 +248,17 @@ export class TranscriptReading {
       wanted = line.parentUuid
     }
     return undefined
+  }
+
+  /** What a fork at `upTo` (default: the tip) is planned from. */
+  async forkSource(file: OpenFile, upTo: string | undefined): Promise<ForkSource> {
+    const { tip } = await this.standing(file)
+    const end = upTo ?? tip
+    const isPlain = end !== null && (await this.#extendTo(file, 0)) && fitTogether(this.#table)
+    if (!isPlain || this.#table.node(end)?.place !== 'main') return this.whole(file)
+    const reader = new RangeReader(file)
+    const source = await readForkSource(this.#table, { tip, end }, (line) => readEntry(reader, line))
+    return source ?? this.whole(file)
   }
 
   /** The lines that begin at `from` or after it. */

@@ -10,6 +10,8 @@ import type { Analysis } from '../src/analysis.ts'
 import type { Entry } from '../src/entry.ts'
 import { valueEnd } from '../src/json-bytes.ts'
 import { factsInBytes, factsOfRecord } from '../src/line-facts.ts'
+import type { ForkSource } from '../src/fork-source.ts'
+import { planFork } from '../src/plan-fork.ts'
 import { lastOfConversation } from '../src/tip.ts'
 import { TranscriptParser } from '../src/transcript.ts'
 import { TranscriptReading } from '../src/transcript-reading.ts'
@@ -77,6 +79,12 @@ async function expectSame(
       expect((await one.chain(file, uuid))?.entries).toEqual(wanted)
       expect(await one.isEntry(file, uuid)).toBe(true)
     }
+    for (const upTo of [
+      undefined,
+      ...ends.filter((_, index) => index % 3 === 0).map(({ entry }) => entry.uuid),
+    ]) {
+      expect(forkOf(await (await fresh()).forkSource(file, upTo), upTo)).toEqual(forkOf(plain, upTo))
+    }
     const other = await fresh()
     for (const node of whole.nodes) {
       expect(await other.entry(file, node.entry.uuid)).toEqual(node.entry)
@@ -88,6 +96,22 @@ async function expectSame(
     expect(await other.chain(file, 'nowhere')).toBeUndefined()
     expect((await other.whole(file)).damage).toEqual(plain.damage)
   })
+}
+
+/** What a fork would consist of: which bytes of the source, with what changed. */
+function forkOf(source: ForkSource, upTo: string | undefined): unknown {
+  const plan = planFork(source, {
+    sourceSessionId: SID,
+    sessionId: 'fork',
+    upTo,
+    title: undefined,
+    clock: () => new Date(0),
+    createId: () => 'new',
+  })
+  const lines = plan?.lines.map((line) =>
+    'text' in line ? line : { offset: line.source.offset, length: line.source.length, values: line.values },
+  )
+  return { upTo: plan?.upTo, lines }
 }
 
 const windows = fc.constantFrom(64, 300, 1_000, 4_000, 1_000_000)
