@@ -46,6 +46,8 @@ export type Ends = { sizeBytes: number; mtimeMs: number } & (
       tail: Buffer
       /** More of the head, from its beginning. */
       longerHead: (bytes: number) => Buffer
+      /** More of the tail, up to its end. */
+      longerTail: (bytes: number) => Buffer
     }
 )
 
@@ -89,6 +91,10 @@ function endsOf(path: string, file: FileNow, atMost = Number.POSITIVE_INFINITY):
     head: withoutCutEnd(head),
     tail: withoutCutBeginning(tail),
     longerHead: (bytes) => withoutCutEnd(readInto(file, Buffer.alloc(Math.min(bytes, sizeBytes)), 0)),
+    longerTail: (bytes) => {
+      const length = Math.min(bytes, sizeBytes)
+      return withoutCutBeginning(readInto(file, Buffer.alloc(length), sizeBytes - length))
+    },
   }
 }
 

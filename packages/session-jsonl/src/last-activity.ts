@@ -1,6 +1,6 @@
 import { isChainType } from './entry.ts'
 import { lineMembers } from './extract-field.ts'
-import { wholeRecord } from './light-record.ts'
+import { lightRecords, wholeRecord } from './light-record.ts'
 import { timeOf } from './read-head.ts'
 import { stringAt } from './window.ts'
 import type { Line, Window } from './window.ts'
@@ -12,22 +12,35 @@ export interface LastActivity {
    * none, as after a long run of other records, the time of the newest of those.
    */
   timeMs: number | undefined
+  /** Whether it is the time of an entry. */
+  isEntry: boolean
   /** As said by the lines from the last entry on; `undefined` where they do not. */
   cwd: string | undefined
   gitBranch: string | undefined
 }
 
-/** Reads lines from the last one back to the newest entry. Pure; a window may cut its first line. */
-export function lastActivity(window: Window): LastActivity {
-  const found: LastActivity = { timeMs: undefined, cwd: undefined, gitBranch: undefined }
+/**
+ * Reads lines from the last one back to the newest entry. What a torn line says does not count, as it does not where the
+ * session is opened. Pure.
+ *
+ * @param window ends with the file
+ * @param options.isCut whether it may cut its first line, of which then counts what can be told from its end
+ */
+export function lastActivity(window: Window, options: { sessionId: string; isCut: boolean }): LastActivity {
+  const found: LastActivity = { timeMs: undefined, isEntry: false, cwd: undefined, gitBranch: undefined }
   for (const line of window.lines.toReversed()) {
-    const fields = wholeRecord(window, line) ?? fieldsOf(window, line)
-    const { cwd, gitBranch } = fields
-    if (typeof cwd === 'string') found.cwd ??= cwd
-    if (typeof gitBranch === 'string') found.gitBranch ??= gitBranch
-    const timeMs = timeOf(fields['timestamp'])
-    if (timeMs !== undefined && isMain(fields)) return { ...found, timeMs }
-    found.timeMs ??= timeMs
+    const records =
+      line.start === 0 && options.isCut
+        ? [wholeRecord(window, line) ?? fieldsOf(window, line)]
+        : lightRecords(window, line, options.sessionId)
+    for (const fields of records.toReversed()) {
+      const { cwd, gitBranch } = fields
+      if (typeof cwd === 'string') found.cwd ??= cwd
+      if (typeof gitBranch === 'string') found.gitBranch ??= gitBranch
+      const timeMs = timeOf(fields['timestamp'])
+      if (timeMs !== undefined && isMain(fields)) return { ...found, timeMs, isEntry: true }
+      found.timeMs ??= timeMs
+    }
   }
   return found
 }
@@ -40,7 +53,7 @@ function isMain(fields: Record<string, unknown>): boolean {
 
 const READ = new Set(['type', 'uuid', 'timestamp', 'cwd', 'gitBranch'])
 
-/** The fields that can be told of a line that is cut or damaged. */
+/** The fields that can be told of a line whose beginning is cut. */
 function fieldsOf(window: Window, { start, end }: Line): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
   for (const member of lineMembers(window, start, end)) {

@@ -16,7 +16,7 @@ import { sideDirectory } from './session-path.ts'
  *
  * Listed is every transcript whose name is a UUID and that holds, or may hold, a line of a conversation. One that
  * cannot be read is listed as `damaged`. Without `projectsDir` there are none. Opens each candidate once, one at a
- * time, and reads both ends only; with `limit` it opens the files last written and stops at the first that is older
+ * time, and reads both ends only (see `sessionInfo`); with `limit` it opens the files last written and stops at the first that is older
  * than the last newest entry of the page, so a page costs what all pages before it do together. A file that claims to
  * be older than its newest entry is then as old as it claims, unless it is among the first few.
  *

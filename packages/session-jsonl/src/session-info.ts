@@ -4,6 +4,7 @@ import { lastField } from './extract-field.ts'
 import { lookAtEnds } from './head-tail.ts'
 import type { Ends } from './head-tail.ts'
 import { lastActivity } from './last-activity.ts'
+import type { LastActivity } from './last-activity.ts'
 import { lastPromptIn } from './last-prompt.ts'
 import { readHead } from './read-head.ts'
 import type { HeadFacts } from './read-head.ts'
@@ -31,7 +32,10 @@ export interface SessionInfo {
   lastCwd?: string
   gitBranch?: string
   createdAtMs?: number
-  /** When the newest entry was written; without one that can be seen, when the file was. */
+  /**
+   * When the newest entry was written. Where the last 1 MiB hold none, as after so many zeros or in one huge line, that
+   * of the newest other record there; without that, when the file was.
+   */
   lastActivityMs: number
   sizeBytes: number
   archived: boolean
@@ -41,12 +45,13 @@ export interface SessionInfo {
   damaged: boolean
 }
 
-/** How far the head is read where the first 64 KiB hold no prompt. */
-const LONG_HEAD_BYTES = 1024 * 1024
+/** How far is read where the first 64 KiB hold no prompt, or the last no entry. */
+const LONGER_BYTES = 1024 * 1024
 
 /**
  * What a list shows of the session at `path`; `undefined` if there is no such file. Reads at most 64 KiB from each end,
- * whatever the size; only if the head holds no whole prompt, or no directory for one that it cuts, it reads on, to 1 MiB.
+ * whatever the size; only if the head holds no whole prompt, or no directory for one that it cuts, it reads on there, to
+ * 1 MiB; and only if the tail holds no entry, back from the end as far.
  *
  * @throws {TypeError} when `path` is no string
  * @throws {LociError} DISK_IO, also when it is no file
@@ -75,16 +80,15 @@ export interface TranscriptInfo {
 
 function infoOf(path: string, sessionId: string, ends: Ends): TranscriptInfo {
   const head = windowOf(ends.whole ?? ends.head)
-  const tail = ends.whole === undefined ? windowOf(ends.tail) : undefined
+  const { tail, isCut, last } = endOf(ends, head, sessionId)
   const inHead = surveyLines(head, { first: false, last: tail !== undefined })
-  const inTail = tail && surveyLines(tail, { first: true, last: false })
+  const inTail = tail && surveyLines(tail, { first: isCut, last: false })
   const { begins, isWhole } = beginningOf(ends, head, sessionId)
   // An empty title or tag in the tail takes back an older one in the head.
   const customTitle = inTail?.customTitle ?? inHead.customTitle
   const tag = inTail?.tag ?? inHead.tag
   const firstPrompt = begins.prompt ?? begins.command
   const said = (tail && lastPromptIn(tail, sessionId)) ?? lastPromptIn(head, sessionId)
-  const last = lastActivity(tail ?? head)
   const lastCwd = last.cwd ?? lastIn('cwd', tail, head)
   const gitBranch = last.gitBranch ?? lastIn('gitBranch', tail, head)
   const forkedFrom = inHead.sourceSessionId ?? begins.forkedFrom
@@ -114,13 +118,32 @@ function lastIn(key: string, tail: Window | undefined, head: Window): string | u
   return (tail && lastField(tail, key)) ?? lastField(head, key)
 }
 
+/**
+ * The newest entry, and the tail that it was looked for in, if that is not all in the head: a longer one where the first
+ * holds none, since what a crash leaves behind the last entry, zeros or a torn line, has any length.
+ */
+function endOf(
+  ends: Ends,
+  head: Window,
+  sessionId: string,
+): { tail: Window | undefined; isCut: boolean; last: LastActivity } {
+  const look = (window: Window, isCut: boolean): LastActivity => lastActivity(window, { sessionId, isCut })
+  if (ends.whole !== undefined) return { tail: undefined, isCut: false, last: look(head, false) }
+  const tail = windowOf(ends.tail)
+  const last = look(tail, true)
+  if (last.isEntry) return { tail, isCut: true, last }
+  const longer = windowOf(ends.longerTail(LONGER_BYTES))
+  const isCut = ends.sizeBytes > LONGER_BYTES
+  return { tail: longer, isCut, last: look(longer, isCut) }
+}
+
 /** What the head says, and where it lacks the first prompt, a longer one; and whether that is all of the file. */
 function beginningOf(ends: Ends, head: Window, sessionId: string): { begins: HeadFacts; isWhole: boolean } {
   const begins = readHead(head, { sessionId, cut: ends.whole === undefined })
   if (ends.whole !== undefined || !needsMore(begins, head, sessionId))
     return { begins, isWhole: ends.whole !== undefined }
-  const longer = windowOf(ends.longerHead(LONG_HEAD_BYTES))
-  const isWhole = ends.sizeBytes <= LONG_HEAD_BYTES
+  const longer = windowOf(ends.longerHead(LONGER_BYTES))
+  const isWhole = ends.sizeBytes <= LONGER_BYTES
   return { begins: readHead(longer, { sessionId, cut: !isWhole }), isWhole }
 }
 

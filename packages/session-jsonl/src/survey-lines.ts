@@ -10,7 +10,10 @@ export interface Survey {
   tag: string | undefined
   /** The first one. */
   sourceSessionId: string | undefined
-  /** Whether a line that the window holds whole is no JSON object. Lines that look right at both ends are not parsed. */
+  /**
+   * Whether there are zero bytes, or a line that the window holds whole is no JSON object. Lines that look right at both
+   * ends are not parsed.
+   */
   isDamaged: boolean
 }
 
@@ -25,9 +28,10 @@ export function surveyLines(window: Window, cut: { first: boolean; last: boolean
     customTitle: undefined,
     tag: undefined,
     sourceSessionId: undefined,
-    isDamaged: false,
+    // JSON holds none, also where the window cuts it.
+    isDamaged: text.includes('\0'),
   }
-  const isSuspect = text.includes('}{"') || text.includes('\0')
+  const isSuspect = text.includes('}{"') || survey.isDamaged
   for (const line of lines) {
     const { start, end } = line
     const isCut = (start === 0 && cut.first) || (end === text.length && cut.last)
@@ -56,7 +60,6 @@ function isDamaged({ bytes, text }: Window, start: number, end: number, isSuspec
   const last = text.charCodeAt(end - 1) === 0x0d ? end - 2 : end - 1
   if (!isSuspect && text.charCodeAt(start) === 0x7b && text.charCodeAt(last) === 0x7d) return false
   const line = text.slice(start, end)
-  if (line.includes('\0')) return true
   const looksRight = /^(?:\u00EF\u00BB\u00BF)?[ \t\r]*(?:\{[^]*\}[ \t\r]*)?$/.test(line)
   if (looksRight && !line.includes('}{"')) return false
   return parseLine(bytes.subarray(start, end)).some((part) => 'flaw' in part)

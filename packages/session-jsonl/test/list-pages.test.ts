@@ -165,3 +165,26 @@ test('a transcript or folder that goes while a list is made, or comes or goes be
   expect(first).toHaveLength(10)
   expect(second).toHaveLength(10)
 })
+
+test('of equally new sessions forks come first, then the file last written, then the smaller path, also over pages', async () => {
+  const of = (folder: number, laterS: number, isFork: boolean): Planted => ({
+    folder,
+    activityS: 60,
+    laterS,
+    isFork,
+  })
+  const sessions = [
+    of(1, 0, false),
+    of(0, 0, false),
+    of(2, 5, false),
+    of(1, 0, true),
+    of(2, 0, false),
+    of(0, 1, true),
+  ]
+  const projectsDir = await plant(sessions)
+  const expected = [5, 3, 2, 1, 0, 4].map((n) => id(n))
+  expect(ids(await listSessions({ projectsDir }))).toEqual(expected)
+  for (const limit of [1, 2, 4, 6]) expect(await pages(projectsDir, limit)).toEqual(expected)
+  expect(ids(await listSessions({ projectsDir, offset: 4 }))).toEqual(expected.slice(4))
+  expect(await listSessions({ projectsDir, limit: 3, offset: 6 })).toEqual([])
+})

@@ -110,6 +110,7 @@ describe('what a list shows of a session', () => {
 
   test('the last prompt is the newest that can be seen, said by a record or by its own line', async () => {
     const named = { ...lastPrompt('m1'), lastPrompt: 'named' }
+    const { uuid, timestamp, ...longAnswer } = assistant('m3', 'm2', 'y'.repeat(70_000))
     const table: [lines: Line[], expected: string | undefined][] = [
       [[prompt('one'), named, user('m2', 'm1', 'two')], 'two'],
       [[prompt('one'), user('m2', 'm1', 'two'), named], 'named'],
@@ -117,10 +118,7 @@ describe('what a list shows of a session', () => {
       [[prompt('one'), named, rewind(null)], undefined],
       [[prompt('one'), named, rewind(null), user('m2', null, 'two')], 'two'],
       [[prompt('one'), user('m2', 'm1', [result('t')]), user('m3', 'm2', 'meta', { isMeta: true })], 'one'],
-      [
-        [prompt('one'), user('m2', 'm1', 'x'.repeat(100_000)), assistant('m3', 'm2', 'y'.repeat(70_000))],
-        'one',
-      ],
+      [[prompt('one'), user('m2', 'm1', 'x'.repeat(100_000)), { ...longAnswer, uuid, timestamp }], 'one'],
     ]
     for (const [lines, expected] of table) {
       const info = await infoOf(jsonl(...lines))
@@ -322,11 +320,11 @@ describe('large transcripts', () => {
     expect(info.lastActivityMs).toBe(Date.UTC(2026, 0, 1))
   })
 
-  test('where the tail holds no entry: the newest time in it, else the time of the file', async () => {
+  test('where the last 1 MiB hold no entry: the newest time in them, else the time of the file', async () => {
     const old = { ...prompt('one'), timestamp: '2026-01-01T00:00:00.000Z' }
     const timed = { type: 'queue-operation', operation: 'x', timestamp: '2026-02-01T00:00:00.000Z' }
-    expect((await infoOf(jsonl(old, filler(200_000), timed))).lastActivityMs).toBe(Date.UTC(2026, 1, 1))
-    const made = await tree({ [`p/${SID}.jsonl`]: jsonl(old, filler(200_000)) })
+    expect((await infoOf(jsonl(old, filler(1_100_000), timed))).lastActivityMs).toBe(Date.UTC(2026, 1, 1))
+    const made = await tree({ [`p/${SID}.jsonl`]: jsonl(old, filler(1_100_000)) })
     await utimes(made.path(`p/${SID}.jsonl`), 1_000_000, 1_000_000.5)
     expect(await sessionInfo(made.path(`p/${SID}.jsonl`))).toMatchObject({ lastActivityMs: 1_000_000_500 })
     await made.remove()
