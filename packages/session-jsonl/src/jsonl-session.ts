@@ -75,6 +75,7 @@ export class JsonlSession implements Session {
       rollBack: () => {
         this.#tip = this.#before.tip
         this.#last = this.#before.last
+        this.#title.lookAgain()
       },
     })
   }
@@ -140,7 +141,7 @@ export class JsonlSession implements Session {
       throw invalid('An explicit last-prompt record moves the tip; use moveTip()')
     const { leafUuid: names, uuid } = draft
     const isOfTip = draft.type === 'last-prompt'
-    const sizeBytes = Buffer.byteLength(line)
+    const sizeBytes = Buffer.byteLength(line) + 1
     const write = {
       sizeBytes,
       needsFile: () => isOfTip,

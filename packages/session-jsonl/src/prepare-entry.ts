@@ -2,6 +2,9 @@ import { messageFlaw } from './check-message.ts'
 import { formatJson, invalid, isChainType, isObject, MAX_LINE_BYTES } from './entry.ts'
 import type { Entry, RecordDraft } from './entry.ts'
 
+/** A UUID between its quotes. */
+const PARENT_BYTES = 38
+
 /** What every own line of a session carries. */
 export interface LineContext {
   sessionId: string
@@ -17,7 +20,7 @@ export interface PreparedEntry {
   uuid: string
   /** `undefined`: the tip at the time of the append. */
   parentUuid: string | null | undefined
-  /** About how long its line is, in bytes. */
+  /** How long its line is, in bytes, with its newline, for a parent that is a UUID. */
   sizeBytes: number
   /**
    * The line, without its newline, and the entry that it reads as.
@@ -69,7 +72,7 @@ export function prepareEntry(draft: unknown, context: LineContext): PreparedEntr
   }
   const rest = formatJson(said)
   const head = `{"type":"${type}","uuid":${formatJson(id)},"parentUuid":`
-  const sizeBytes = Buffer.byteLength(rest)
+  const sizeBytes = Buffer.byteLength(head) + PARENT_BYTES + Buffer.byteLength(rest) + 1
   return {
     uuid: id,
     parentUuid,

@@ -81,8 +81,10 @@ export class WriteQueue {
       if (batch.length > 0 && (full || next.needsFile())) break
       this.#waiting.leave()
       try {
-        lines += await next.lines()
-        sizeBytes += next.sizeBytes
+        const made = await next.lines()
+        lines += made
+        // Of the first a title may come along, or where the tip goes.
+        sizeBytes += Math.max(next.sizeBytes, made.length)
         batch.push(next)
       } catch (error) {
         next.failed(error)
