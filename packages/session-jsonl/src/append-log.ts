@@ -1,4 +1,4 @@
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import {
   acquireLease,
   appendRecords,
@@ -7,6 +7,7 @@ import {
   files,
   leaseHolder,
   LociError,
+  OPEN_APPEND,
   orAbsent,
   syncDirectory,
 } from '@loci/disk'
@@ -34,6 +35,8 @@ export class AppendLog {
   /** Where the file ended after the last append. */
   #end: bigint | undefined
   #buffer: Buffer = Buffer.alloc(0)
+  /** Folders that may not be on the disk yet with what they name. */
+  readonly #unflushed = new Set<string>()
 
   constructor(options: { path: string; sessionId: string; durability: Durability }) {
     this.path = options.path
@@ -57,12 +60,14 @@ export class AppendLog {
       throw fileErrno(error) === 'ENOENT' ? notFound(this.path, error) : error
     })
     const lease = await takeLease(this.path, this.#sessionId)
-    await this.#openUnder(lease, 'a+')
+    // By flags that make none: it may have been deleted since.
+    await this.#openUnder(lease, OPEN_APPEND)
   }
 
   /** Appends lines, each with its newline, in one write. Makes the file of a new session. One call at a time. */
   async append(lines: string): Promise<void> {
     const file = this.#open?.file ?? (await this.#create())
+    if (this.#durability === 'fsync') await this.#flushFolders()
     const { nlink, size } = await file.stat()
     if (nlink === 0n) throw await this.#gone()
     // Where nobody else appended since, the file ends with a line of ours.
@@ -103,14 +108,22 @@ export class AppendLog {
   }
 
   async #create(): Promise<OpenFile> {
-    await files.mkdir(dirname(this.path), 0o755)
+    const folder = resolve(dirname(this.path))
+    const firstMade = await files.mkdir(folder, 0o755)
+    for (const one of foldersTo(folder, firstMade)) this.#unflushed.add(one)
     const lease = await takeLease(this.path, this.#sessionId)
-    const file = await this.#openUnder(lease, 'ax+')
-    if (this.#durability === 'fsync') await syncDirectory(dirname(this.path))
-    return file
+    return this.#openUnder(lease, 'ax+')
   }
 
-  async #openUnder(lease: Lease, flags: 'a+' | 'ax+'): Promise<OpenFile> {
+  /** After a flush that failed, the next append tries it again. */
+  async #flushFolders(): Promise<void> {
+    for (const folder of this.#unflushed) {
+      await syncDirectory(folder)
+      this.#unflushed.delete(folder)
+    }
+  }
+
+  async #openUnder(lease: Lease, flags: string | number): Promise<OpenFile> {
     try {
       const file = await files.open(this.path, flags, 0o600)
       this.#open = { file, lease }
@@ -118,9 +131,20 @@ export class AppendLog {
     } catch (error) {
       // The first error is the one to tell; a lease that stays is free to this process.
       await lease.release().catch(() => undefined)
-      throw fileErrno(error) === 'EEXIST' ? sessionExists(this.path, error) : error
+      const errno = fileErrno(error)
+      if (errno === 'EEXIST') throw sessionExists(this.path, error)
+      throw errno === 'ENOENT' ? notFound(this.path, error) : error
     }
   }
+}
+
+/** The folder in which a file was made, and those above it that name a folder made for it. */
+function foldersTo(folder: string, firstMade: string | undefined): string[] {
+  if (firstMade === undefined) return [folder]
+  const top = dirname(resolve(firstMade))
+  const folders = [folder]
+  for (let at = folder; at.length > top.length; at = dirname(at)) folders.push(dirname(at))
+  return folders
 }
 
 /** The error for an id that is taken. */

@@ -20,6 +20,11 @@ export class TitleReminder {
     this.#grownBytes += bytes
   }
 
+  /** Has them looked for with the next append: it is not known how much of the last one the file has. */
+  lookAgain(): void {
+    this.#grownBytes = REPEAT_AFTER_BYTES
+  }
+
   /** Whether it is time to look whether they have to be said again. */
   get isDue(): boolean {
     return this.#grownBytes >= REPEAT_AFTER_BYTES

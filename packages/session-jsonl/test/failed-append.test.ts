@@ -1,0 +1,69 @@
+import { unlinkSync } from 'node:fs'
+import { setFaultHook } from '@loci/disk/testing'
+import { createSession, openSession, sessionInfo } from '@loci/session-jsonl'
+import { afterEach, expect, test } from 'vitest'
+import { jsonl, project, SID, straight } from './lines.ts'
+
+const say = (content: string) => ({ type: 'user' as const, message: { role: 'user', content } })
+const full = (): NodeJS.ErrnoException => Object.assign(new Error('full'), { code: 'ENOSPC' })
+
+afterEach(() => setFaultHook(undefined))
+
+test('a title whose turn it was when a write failed is said with the next one, so that lists find it', async () => {
+  const title = jsonl({ type: 'custom-title', customTitle: 'Plans', sessionId: SID })
+  const made = await project(jsonl(...straight(2)) + title)
+  const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+  await session.append(say('x'.repeat(33_000)))
+  setFaultHook((operation) => (operation === 'write' ? full() : undefined))
+  await expect(session.append(say('it would come with this one'))).rejects.toMatchObject({
+    code: 'DISK_FULL',
+  })
+  setFaultHook(undefined)
+  await session.append(say('y'.repeat(31_000)))
+  await session.append(say('z'.repeat(31_000)))
+  await session.close()
+  const tail = (await made.read(`p/${SID}.jsonl`)).slice(-64 * 1024)
+  expect(tail).toContain('"customTitle":"Plans"')
+  expect(await sessionInfo(made.file)).toMatchObject({ customTitle: 'Plans' })
+  await made.remove()
+})
+
+test('to the disk: the folders that were made for a session too; after a flush that failed, with the next append', async () => {
+  const made = await project(undefined)
+  const projectDir = made.path('new/projects/p')
+  const session = await createSession({ projectDir, sessionId: SID, durability: 'fsync' })
+  const flushed: string[] = []
+  let fails = true
+  setFaultHook((operation, path) => {
+    if (operation !== 'fdatasync' || path.endsWith('.jsonl')) return undefined
+    if (fails && path === made.path('new')) return Object.assign(new Error('bad'), { code: 'EIO' })
+    flushed.push(path)
+    return undefined
+  })
+  await expect(session.append(say('one'))).rejects.toMatchObject({ code: 'DISK_IO' })
+  fails = false
+  await session.append(say('two'))
+  const folders = [projectDir, made.path('new/projects'), made.path('new'), made.path('.')]
+  expect(flushed).toEqual(folders.map((folder) => folder.replace(/\/\.?$/, '')))
+  await session.append(say('three'))
+  expect(flushed).toHaveLength(4)
+  await session.close()
+  await made.remove()
+})
+
+test('a session that is deleted while it is being opened does not come back empty', async () => {
+  const made = await project(jsonl(...straight(2)))
+  setFaultHook((operation, path) => {
+    if (operation === 'open' && path === made.file) unlinkSync(path)
+    return undefined
+  })
+  const opening = openSession({ projectDir: made.projectDir, sessionId: SID })
+  await expect(opening).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+  setFaultHook(undefined)
+  expect(Object.keys(await made.snapshot())).not.toContain(`p/${SID}.jsonl`)
+  // And nobody is kept out.
+  const session = await createSession({ projectDir: made.projectDir, sessionId: SID })
+  await session.append(say('anew'))
+  await session.close()
+  await made.remove()
+})
