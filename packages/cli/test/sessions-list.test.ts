@@ -126,16 +126,33 @@ describe('S29', () => {
     expect(await listed('w/q', '--all')).toEqual([id(1)])
     expect((await from('w', 'sessions', 'list', '--all')).out).toContain(`in ${work.path('w/p')}`)
     expect((await from('w', 'sessions', 'show', id(1))).out).toContain('in w/p')
-    const resumed = await saying('w/q', '--offline', '--resume', id(1))
-    expect(resumed.code).toBe(0)
-    expect(resumed.out).toContain(
-      `${work.path('w/p')}, the directory of the session, is gone; going on in ${work.path('w/q')}.`,
-    )
+    const gone = `${work.path('w/p')}, the directory of the session, is gone; going on in ${work.path('w/q')}.`
+    // Said before anything is asked, and once.
+    for (const ask of [from, saying]) {
+      const resumed = await ask('w/q', '--offline', '--resume', id(1))
+      expect(resumed.code).toBe(0)
+      expect(resumed.out.split('\n')[0]).toContain(`in ${work.path('w/q')};`)
+      expect(resumed.out.split(gone)).toHaveLength(2)
+    }
     expect(await continued('w/q', '--resume', id(1))).toBe(id(1))
     // From now on it is of the new directory too, and stays in the folder where it is.
     expect(await listed('w/q')).toEqual([id(1)])
     const [info] = (await from('w/q', 'sessions', 'list', '--json')).json() as { path: string }[]
     expect(basename(join(info?.path ?? '', '..'))).toBe('renamed')
+  })
+
+  test('/resume says the same, each time a session is gone on with', async () => {
+    await talk('w/p', 1, '2026-06-01T00:00:00.000Z')
+    await rename(work.path('w/p'), work.path('w/q'))
+    const { out } = await loci(
+      {
+        home: work.path('home'),
+        cwd: work.path('w/q'),
+        input: `/resume ${id(1)}\n/resume ${id(1)}\nhello\n`,
+      },
+      '--offline',
+    )
+    expect(out.split('is gone; going on in')).toHaveLength(3)
   })
 
   test('resumed by its id from another directory it works in its own, and says so', async () => {

@@ -1,3 +1,4 @@
+import { orAbsent } from '@loci/disk'
 import type { Entry } from '@loci/session-jsonl'
 import { textOf } from '../message-content.ts'
 import { withSession } from '../compose.ts'
@@ -13,6 +14,7 @@ import type { LineSession } from './slash-commands.ts'
 import { chooseModel, choosePermissionMode, startAgent } from './start-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
 import type { Agent } from './open-agent.ts'
+import { workingDirectory } from './start-session.ts'
 import type { Start } from './start-session.ts'
 
 /**
@@ -42,6 +44,7 @@ class Lines implements LineSession {
   #start: Start
   #opened: { agent: Agent; place: SessionPlace } | undefined
   readonly #screen: Screen
+  readonly #told = new Set<string>()
 
   constructor(context: ConversationContext, start: Start, input: LineInput) {
     this.context = context
@@ -60,9 +63,10 @@ class Lines implements LineSession {
 
   async run(firstPrompt: string | undefined): Promise<number> {
     const { version, cwd, signal } = this.context
-    const root = this.#start.kind === 'new' ? cwd : this.#start.place.cwd
-    this.say(`loci ${version} in ${root}; /help lists the commands`)
+    const { root, notice } = await this.#where()
+    this.say(`loci ${version} in ${root ?? cwd}; /help lists the commands`)
     this.say(this.#modelLine())
+    if (notice !== undefined) this.#tell(notice)
     await this.#look()
     if (this.#isReadOnly())
       this.say(
@@ -117,6 +121,9 @@ class Lines implements LineSession {
   async goTo(start: Start): Promise<void> {
     await this.close()
     this.#start = start
+    this.#told.clear()
+    const { notice } = await this.#where()
+    if (notice !== undefined) this.#tell(notice)
     await this.#look()
   }
 
@@ -140,8 +147,20 @@ class Lines implements LineSession {
     )
     this.#opened = { agent, place }
     this.#home = home
-    for (const notice of notices) this.say(notice)
+    for (const notice of notices) this.#tell(notice)
     return this.#opened
+  }
+
+  /** Says what to know about the session, once. */
+  #tell(notice: string): void {
+    if (!this.#told.has(notice)) this.say(notice)
+    this.#told.add(notice)
+  }
+
+  /** Where the session will work; nothing that is known of a new one, or where no directory is there. */
+  async #where(): Promise<{ root?: string; notice?: string | undefined }> {
+    if (this.#start.kind === 'new') return {}
+    return (await orAbsent(workingDirectory(this.#start.place, this.context.cwd))) ?? {}
   }
 
   /** Whether a new conversation could not be written. */

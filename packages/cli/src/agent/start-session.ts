@@ -49,11 +49,8 @@ export async function startSession(options: {
     const session = await createSession({ ...writing, projectDir, cwd: root, sessionId })
     return { session, home, projectDir, root, notices: [] }
   }
-  const notices: string[] = []
-  const { root, isGone } = await workingDirectory(start.place, cwd)
-  if (isGone) notices.push(`${start.place.cwd}, the directory of the session, is gone; going on in ${root}.`)
-  else if (root !== (await orAbsent(files.realpath(cwd))))
-    notices.push(`The session works in ${root}, not in ${cwd}.`)
+  const { root, notice } = await workingDirectory(start.place, cwd)
+  const notices = notice === undefined ? [] : [notice]
   const isForeign = home.kind === 'foreign' && !options.write
   if (start.kind === 'resume' && !isForeign) {
     await home.claim()
@@ -73,14 +70,22 @@ export async function startSession(options: {
   return { session, home: toHome, projectDir, root, notices }
 }
 
-async function workingDirectory(
+/**
+ * Where a session works, a real path: its own directory, else `cwd`; and a sentence about it, if that is not both.
+ *
+ * @throws {LociError} DISK_IO, also when neither is there
+ */
+export async function workingDirectory(
   place: SessionPlace,
   cwd: string,
-): Promise<{ root: string; isGone: boolean }> {
+): Promise<{ root: string; notice: string | undefined }> {
   const recorded = await orAbsent(files.realpath(place.cwd))
-  return recorded === undefined
-    ? { root: await files.realpath(cwd), isGone: true }
-    : { root: recorded, isGone: false }
+  if (recorded === undefined) {
+    const root = await files.realpath(cwd)
+    return { root, notice: `${place.cwd}, the directory of the session, is gone; going on in ${root}.` }
+  }
+  const isHere = recorded === (await orAbsent(files.realpath(cwd)))
+  return { root: recorded, notice: isHere ? undefined : `The session works in ${recorded}, not in ${cwd}.` }
 }
 
 /** The config home of the user, where a session of somebody else's is gone on with. */
