@@ -341,6 +341,7 @@ describe('damage in a list', () => {
     ['a torn last line', `${good}{"type":"us`, true],
     ['a torn line in the middle', `{"type":"us\n${good}`, true],
     ['zeros', `${good}\0\0\0`, true],
+    ['zeros between records', good.replace('\n', '\0\0\0'), true],
     ['two records on one line', good.replace('\n', ''), true],
     ['no object', `${good}[]\n`, true],
   ])('%s', async (_name, bytes, damaged) => {
