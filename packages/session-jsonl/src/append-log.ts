@@ -68,7 +68,7 @@ export class AppendLog {
   async append(lines: string): Promise<void> {
     const file = this.#open?.file ?? (await this.#create())
     if (this.#durability === 'fsync') await this.#flushFolders()
-    const { nlink, size } = await file.stat()
+    const { nlink, size } = file.statNow()
     if (nlink === 0n) throw await this.#gone()
     // Where nobody else appended since, the file ends with a line of ours.
     const isFinished = size === this.#end

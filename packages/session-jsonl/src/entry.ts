@@ -60,10 +60,12 @@ export const MAX_LINE_BYTES: number = 256 * 1024 * 1024
 
 /**
  * JSON on one line for every reader: U+2028 and U+2029, which some readers take for line ends, are escaped.
- * Lone surrogates are escaped by `JSON.stringify` itself.
+ * Lone surrogates are escaped by `JSON.stringify` itself. `''` for what has no JSON.
  */
 export function formatJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[\u2028\u2029]/g, (unit) =>
+  const json: unknown = JSON.stringify(value)
+  if (typeof json !== 'string') return ''
+  return json.replace(/[\u2028\u2029]/g, (unit) =>
     unit === '\u2028' ? String.raw`\u2028` : String.raw`\u2029`,
   )
 }

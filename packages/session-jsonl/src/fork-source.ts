@@ -129,21 +129,21 @@ class Surroundings {
 
   /** Reads the whole message that a place on the way belongs to, its results, and what stands at either side of them. */
   async #readAround(place: number): Promise<boolean> {
-    const up = this.#path.slice(0, place + 1).toReversed()
-    return (await this.#readMessage(up)) && (await this.#readMessage(this.#path.slice(place)))
+    return (await this.#readMessage(place, -1)) && (await this.#readMessage(place, 1))
   }
 
-  async #readMessage(lines: readonly LineFacts[]): Promise<boolean> {
+  async #readMessage(from: number, step: 1 | -1): Promise<boolean> {
     let message: string | undefined
-    for (const line of lines) {
+    for (let place = from; ; place += step) {
+      const line = this.#path[place]
+      if (line === undefined) return true
       const entry = await this.#entry(line)
       if (entry === undefined) return false
       if (beginsTurn(entry)) return true
       if (line.type !== 'assistant') continue
-      const id = messageId(entry)
+      const id = messageId(entry) ?? ''
       if (message !== undefined && id !== message) return true
-      message ??= id ?? ''
+      message = id
     }
-    return true
   }
 }

@@ -270,7 +270,7 @@ export class JsonlSession implements Session {
   }
 
   async #stand(file: OpenFile): Promise<void> {
-    const { tip, last } = await this.#transcript.standing(file)
+    const { tip, last } = await this.#transcript.standingToRead(file)
     this.#tip = tip
     this.#last = last
   }

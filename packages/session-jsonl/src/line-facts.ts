@@ -115,9 +115,13 @@ const KEYS = [
   'explicit',
   'sessionId',
 ] as const
-/** Most others are told apart from them by their length alone. */
+/** Most others are told apart from them by their length and their first letter. */
 const IS_LENGTH = new Uint8Array(Math.max(...KEYS.map((key) => key.length)) + 1)
-for (const key of KEYS) IS_LENGTH[key.length] = 1
+const IS_FIRST = new Uint8Array(256)
+for (const key of KEYS) {
+  IS_LENGTH[key.length] = 1
+  IS_FIRST[key.charCodeAt(0)] = 1
+}
 const IS_KEY: ReadonlySet<string> = new Set(KEYS)
 
 /**
@@ -138,7 +142,8 @@ export function factsInBytes(bytes: Buffer, start: number, end: number, base: nu
   const whole = objectEnd(bytes, from, to, 0, (keyStart, keyEnd, valueStart, valueStop) => {
     // A key may be written with escapes.
     if (!isPlain(bytes, keyStart, keyEnd)) isUnsure = true
-    if (IS_LENGTH[keyEnd - keyStart] !== 1) return
+    const first = bytes[keyStart] ?? 0
+    if (IS_LENGTH[keyEnd - keyStart] !== 1 || IS_FIRST[first] !== 1) return
     const key = bytes.toString('latin1', keyStart, keyEnd)
     if (!IS_KEY.has(key)) return
     if (bytes[valueStart] === QUOTE && !isPlain(bytes, valueStart + 1, valueStop - 1)) isUnsure = true

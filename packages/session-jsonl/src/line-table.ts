@@ -5,11 +5,13 @@ import type { LineFacts } from './line-facts.ts'
  * both ends: towards the beginning as more of the file is looked at, and with what is appended.
  */
 export class LineTable {
-  readonly #parts: (readonly LineFacts[])[] = []
+  /** What was added before {@link #lines}, the first part first. */
+  #before: (readonly LineFacts[])[] = []
+  #lines: LineFacts[] = []
   readonly #byUuid = new Map<string, LineFacts>()
+  readonly #lastRecords = new Map<string, LineFacts>()
   readonly #repeats: number[] = []
   #hasNameless = false
-  #lines: readonly LineFacts[] | undefined
   #begin: number
   #end: number
 
@@ -35,8 +37,16 @@ export class LineTable {
 
   /** All lines in file order. */
   get lines(): readonly LineFacts[] {
-    this.#lines ??= this.#parts.flat()
+    if (this.#before.length > 0) {
+      this.#lines = [...this.#before, this.#lines].flat()
+      this.#before = []
+    }
     return this.#lines
+  }
+
+  /** The last record of a kind outside the tree. */
+  lastRecord(type: string): LineFacts | undefined {
+    return this.#lastRecords.get(type)
   }
 
   /** The line in the tree that has a uuid; of several the last. */
@@ -56,28 +66,30 @@ export class LineTable {
 
   /** Adds the lines before those that are there. */
   prepend(lines: readonly LineFacts[], begin: number): void {
-    this.#parts.unshift(lines)
+    this.#before.unshift(lines)
     this.#begin = begin
     for (const line of lines) this.#index(line)
-    this.#lines = undefined
   }
 
   /** Adds the lines after those that are there. */
   append(lines: readonly LineFacts[], end: number): void {
-    this.#parts.push(lines)
+    for (const line of lines) {
+      this.#lines.push(line)
+      this.#index(line)
+    }
     this.#end = end
-    for (const line of lines) this.#index(line)
-    this.#lines = undefined
   }
 
   #index(line: LineFacts): void {
+    const { uuid, offset } = line
     if (line.place === 'nameless') this.#hasNameless = true
-    if (line.uuid === '') return
-    const known = this.#byUuid.get(line.uuid)
-    if (known === undefined) this.#byUuid.set(line.uuid, line)
-    else {
-      this.#repeats.push(Math.min(known.offset, line.offset))
-      if (line.offset > known.offset) this.#byUuid.set(line.uuid, line)
+    if (line.place === 'outside') {
+      const last = this.#lastRecords.get(line.type)
+      if (last === undefined || last.offset < offset) this.#lastRecords.set(line.type, line)
     }
+    if (uuid === '') return
+    const known = this.#byUuid.get(uuid)
+    if (known !== undefined) this.#repeats.push(Math.min(known.offset, offset))
+    if (known === undefined || known.offset < offset) this.#byUuid.set(uuid, line)
   }
 }

@@ -80,8 +80,8 @@ export function planFork(source: ForkSource, wish: ForkWish): ForkPlan | undefin
   return { upTo, lines }
 }
 
-function copiedLines(source: ForkSource, kept: ReadonlySet<TreeNode>, sessionId: string): ForkLine[] {
-  const { tree } = source
+function copiedLines(from: ForkSource, kept: ReadonlySet<TreeNode>, sessionId: string): ForkLine[] {
+  const { tree } = from
   const lines: { position: number; line: ForkLine }[] = []
   for (const node of tree.nodes) {
     if (!kept.has(node) && (node.main || !hangsOn(node, kept))) continue

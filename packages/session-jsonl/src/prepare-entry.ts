@@ -1,6 +1,6 @@
 import { messageFlaw } from './check-message.ts'
 import { formatJson, invalid, isChainType, isObject, MAX_LINE_BYTES } from './entry.ts'
-import type { Entry, RecordDraft } from './entry.ts'
+import type { ChainType, Entry, RecordDraft } from './entry.ts'
 
 /** A UUID between its quotes. */
 const PARENT_BYTES = 38
@@ -38,7 +38,7 @@ export interface PreparedEntry {
  * @throws {LociError} ENTRY_INVALID when it can be no line of this session's conversation
  */
 export function prepareEntry(draft: unknown, context: LineContext): PreparedEntry {
-  const { type, uuid, parentUuid, ...fields } = checkDraft(draft, context.sessionId)
+  const { type, uuid, parentUuid, ...given } = checkDraft(draft, context.sessionId)
   if (!isChainType(type)) {
     throw invalid(
       `${JSON.stringify(type)} is no line of a conversation; append user, assistant, system or attachment, and use record() for the rest`,
@@ -48,40 +48,42 @@ export function prepareEntry(draft: unknown, context: LineContext): PreparedEntr
     throw new TypeError('parentUuid must be a string or null')
   if (uuid !== undefined && (typeof uuid !== 'string' || uuid === ''))
     throw new TypeError('uuid must be a string that is not empty')
-  const { timestamp } = fields
-  if (timestamp !== undefined && !isTimestamp(timestamp))
-    throw invalid('timestamp must be an ISO 8601 string with date, time and zone')
-  if (fields['isSidechain'] === true)
-    throw invalid('A sidechain line belongs into the transcript of its subagent, not into the session')
-  const flaw =
-    (type === 'user' || type === 'assistant') && Object.hasOwn(fields, 'message')
-      ? messageFlaw(fields['message'], type)
-      : undefined
-  if (flaw !== undefined) throw invalid(flaw)
   const id = uuid ?? context.createId()
   const { sessionId, cwd, version, gitBranch } = context
-  const said = {
+  const rest = asJson({
     sessionId,
-    timestamp: typeof timestamp === 'string' ? timestamp : context.clock().toISOString(),
+    timestamp: given['timestamp'] ?? context.clock().toISOString(),
     ...(cwd === undefined ? {} : { cwd }),
     ...(version === undefined ? {} : { version }),
     ...(gitBranch === undefined ? {} : { gitBranch }),
     userType: 'external',
     isSidechain: false,
-    ...fields,
-  }
-  const rest = formatJson(said)
+    ...given,
+  })
+  const timestamp = checkFields(type, rest.value)
   const head = `{"type":"${type}","uuid":${formatJson(id)},"parentUuid":`
-  const sizeBytes = Buffer.byteLength(head) + PARENT_BYTES + Buffer.byteLength(rest) + 1
+  const sizeBytes = Buffer.byteLength(head) + PARENT_BYTES + Buffer.byteLength(rest.text) + 1
   return {
     uuid: id,
     parentUuid,
     sizeBytes,
     finish: (parent) => ({
-      line: checkLength(`${head}${formatJson(parent)},${rest.slice(1)}`),
-      entry: { type, uuid: id, parentUuid: parent, ...said },
+      line: checkLength(`${head}${formatJson(parent)},${rest.text.slice(1)}`),
+      entry: { type, uuid: id, parentUuid: parent, sessionId, timestamp, ...rest.value },
     }),
   }
+}
+
+/** Refuses what no line of the conversation may say. Returns its timestamp. */
+function checkFields(type: ChainType, fields: Record<string, unknown>): string {
+  const { timestamp } = fields
+  if (!isTimestamp(timestamp)) throw invalid('timestamp must be an ISO 8601 string with date, time and zone')
+  if (fields['isSidechain'] === true)
+    throw invalid('A sidechain line belongs into the transcript of its subagent, not into the session')
+  const says = (type === 'user' || type === 'assistant') && Object.hasOwn(fields, 'message')
+  const flaw = says ? messageFlaw(fields['message'], type) : undefined
+  if (flaw !== undefined) throw invalid(flaw)
+  return timestamp
 }
 
 /**
@@ -123,28 +125,46 @@ function checkDraft(draft: unknown, sessionId: string): RecordDraft {
       { sessionId: owner },
     )
   }
-  return { ...asWritten(draft), type }
+  return { ...('toJSON' in draft ? asWritten(draft) : withoutAbsent(draft)), type }
 }
 
-/** A draft as JSON holds it, and so as it will be read. */
+/** What of a draft is there once it is written. */
+function withoutAbsent(draft: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(draft).filter(
+      ([, value]) => value !== undefined && typeof value !== 'function' && typeof value !== 'symbol',
+    ),
+  )
+}
+
+/** A draft that says itself how it is written, as it will be read. */
 function asWritten(draft: Record<string, unknown>): Record<string, unknown> {
-  let json: string | undefined
+  const written = asJson(draft).value
+  // As text its method may have made something else of it.
+  if (['type', 'uuid', 'parentUuid', 'sessionId'].every((key) => written[key] === draft[key])) return written
+  throw invalid('The draft reads otherwise once it is written; give plain JSON without toJSON()')
+}
+
+/**
+ * An object as JSON, and as that reads.
+ *
+ * @throws {LociError} ENTRY_INVALID when it nests too deep or is too long; {@link TypeError} for what JSON has no form for
+ */
+function asJson(object: Record<string, unknown>): { text: string; value: Record<string, unknown> } {
+  let text = ''
   try {
-    json = JSON.stringify(draft)
+    text = formatJson(object)
   } catch (error) {
-    // Too deep or too long; what JSON has no form for is a TypeError.
     if (error instanceof RangeError) throw invalid('The draft nests too deep or is too long to be written')
     throw error
   }
-  const written: unknown = json === undefined ? undefined : JSON.parse(json)
-  const isSame = (key: string): boolean => isObject(written) && written[key] === draft[key]
-  // As text a toJSON method may have made something else of it.
-  if (isObject(written) && ['type', 'uuid', 'parentUuid', 'sessionId'].every(isSame)) return written
+  const value: unknown = text === '' ? undefined : JSON.parse(text)
+  if (isObject(value)) return { text, value }
   throw invalid('The draft reads otherwise once it is written; give plain JSON without toJSON()')
 }
 
 /** Whether `value` is a date and time as ISO 8601 has them, with a zone. */
-function isTimestamp(value: unknown): boolean {
+function isTimestamp(value: unknown): value is string {
   const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/
   return typeof value === 'string' && form.test(value) && !Number.isNaN(Date.parse(value))
 }

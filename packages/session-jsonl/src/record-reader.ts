@@ -62,7 +62,8 @@ export async function readRecord(reader: RangeReader, place: Place): Promise<Rec
   return isObject(value) && isRecord(value) ? value : undefined
 }
 
-function parseBytes(bytes: Buffer): unknown {
+/** The JSON value that the bytes are; `undefined` for none. */
+export function parseBytes(bytes: Buffer): unknown {
   try {
     // Most lines are ASCII, which needs no decoding.
     return JSON.parse(bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8'))

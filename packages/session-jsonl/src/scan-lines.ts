@@ -1,4 +1,5 @@
 import type { OpenFile } from '@loci/disk'
+import type { EagerWalk } from './eager-walk.ts'
 import { MAX_LINE_BYTES } from './entry.ts'
 import { factsInBytes, factsOfRecord } from './line-facts.ts'
 import type { LineFacts } from './line-facts.ts'
@@ -38,9 +39,10 @@ export class BackwardScan {
    * The lines of the window that ends at `end`, where a line begins or the file ends.
    *
    * @param floor where a line begins before which nothing is wanted
+   * @param eager has lines parsed at once that will be wanted whole
    * @returns `undefined` where a line is too long to be held, or the file has become shorter
    */
-  async before(end: number, floor = 0): Promise<ScannedLines | undefined> {
+  async before(end: number, floor = 0, eager?: EagerWalk): Promise<ScannedLines | undefined> {
     for (let size = this.#windowBytes; ; size *= 2) {
       const start = Math.max(floor, end - size)
       const bytes = await this.#read(start, end)
@@ -50,7 +52,7 @@ export class BackwardScan {
         if (bytes.length > MAX_LINE_BYTES) return undefined
         continue
       }
-      const lines = scanLines(bytes, first, start, this.#file.path)
+      const lines = scanLines(bytes, { from: first, base: start, path: this.#file.path, eager })
       return { begin: start + first, finished: start + bytes.lastIndexOf(LF) + 1, lines }
     }
   }
@@ -69,26 +71,40 @@ function lineStartIn(bytes: Buffer): number | undefined {
   return newline === -1 || newline === bytes.length - 1 ? undefined : newline + 1
 }
 
+/** What is known of the bytes that are scanned. */
+interface Scan {
+  /** Where in them the first line begins. */
+  from: number
+  /** Where in the file they begin. */
+  base: number
+  path: string
+  eager: EagerWalk | undefined
+}
+
 /**
  * The facts of the lines in `bytes` from `from` on, in file order. A line that is not one plain object is read by the
  * parser of the whole file, so that the two never see different records.
- *
- * @param base where in the file `bytes` begins
  */
-export function scanLines(bytes: Buffer, from: number, base: number, path: string): LineFacts[] {
+function scanLines(bytes: Buffer, { from, base, path, eager }: Scan): LineFacts[] {
   const lines: LineFacts[] = []
-  let nul = bytes.indexOf(NUL, from)
-  for (let at = from; at < bytes.length;) {
-    const newline = bytes.indexOf(LF, at)
-    const end = newline === -1 ? bytes.length : newline
-    if (nul !== -1 && nul < at) nul = bytes.indexOf(NUL, at)
-    const hasZeros = nul !== -1 && nul < end
-    const facts = hasZeros ? undefined : factsInBytes(bytes, at, end, base)
-    if (facts) lines.push(facts)
-    else if (end > at) lines.push(...parsedLine(bytes.subarray(at, end), base + at, path))
-    at = end + 1
+  const hasZeros = bytes.includes(NUL, from)
+  for (let end = bytes.length; end > from;) {
+    if (bytes[end - 1] === LF) end -= 1
+    const start = end === from ? from : Math.max(from, bytes.lastIndexOf(LF, end - 1) + 1)
+    if (start < end) {
+      const odd = hasZeros && bytes.subarray(start, end).includes(NUL)
+      const facts = odd
+        ? undefined
+        : (eager?.parsed(bytes, start, end, base) ?? factsInBytes(bytes, start, end, base))
+      const found = facts ? [facts] : parsedLine(bytes.subarray(start, end), base + start, path).toReversed()
+      for (const line of found) {
+        eager?.pass(line)
+        lines.push(line)
+      }
+    }
+    end = start
   }
-  return lines
+  return lines.toReversed()
 }
 
 function parsedLine(bytes: Buffer, offset: number, path: string): LineFacts[] {

@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path'
-import { acquireLease, breakLease, files, isAbsent, leaseHolder, LociError, orAbsent } from '@loci/disk'
-import type { Lease } from '@loci/disk'
+import { breakLease, files, isAbsent, isScratchName, LociError, orAbsent } from '@loci/disk'
 import { notFound } from './read-transcript.ts'
 import type { SessionAddress } from './rename.ts'
 import { listFiles, lookAt, readRegular, replaceFile, revisionOf } from './scratch-file.ts'
 import type { ScratchFile } from './scratch-file.ts'
+import { inTurn, SCRATCH_WAIT_MS, scratchLocked, takeScratchLease } from './scratch-lease.ts'
 import { resolveScratchPath, SCRATCHPAD } from './scratch-path.ts'
 import { sessionPath, sideDirectory } from './session-path.ts'
 
@@ -19,8 +19,7 @@ import { sessionPath, sideDirectory } from './session-path.ts'
  * - `write` without it replaces what is there, whoever wrote that; of two the later one stands, whole.
  *
  * What is not: a program that writes into the folder past this handle is not kept out, two files are not changed in one
- * step, a power cut may lose the last changes, and a write during `deleteSession` can make that fail or outlive it. A kill
- * can leave scratch beside a file, which is never listed.
+ * step, and a power cut may lose the last changes. A kill can leave scratch beside a file, which is never listed.
  *
  * Names: see the README. All methods throw {@link LociError}: PATH_INVALID PATH_OUTSIDE for names, PATH_LINK where a link
  * stands in the way, DISK_IO; those that change something also SESSION_NOT_FOUND when the session has no transcript
@@ -73,9 +72,6 @@ export interface Scratchpad {
   unlock(): Promise<void>
 }
 
-/** How long a change waits for others. */
-const WAIT_MS = 10_000
-
 /**
  * The scratchpad of a session. Opening makes nothing and takes nothing, so there is no need to close it; any number of
  * agents, in this process and others, may have it open.
@@ -84,7 +80,7 @@ const WAIT_MS = 10_000
  * @throws {LociError} ENTRY_INVALID when the id is no file name
  */
 export function openScratchpad(options: SessionAddress & { waitMs?: number }): Scratchpad {
-  const { projectDir, sessionId, waitMs = WAIT_MS } = options
+  const { projectDir, sessionId, waitMs = SCRATCH_WAIT_MS } = options
   const transcript = sessionPath(projectDir, sessionId)
   const dir = join(sideDirectory(projectDir, sessionId), SCRATCHPAD)
   const pathOf = (name: string): Promise<string> => resolveScratchPath(projectDir, sessionId, name)
@@ -97,11 +93,16 @@ export function openScratchpad(options: SessionAddress & { waitMs?: number }): S
       })
       if ((await orAbsent(files.lstat(transcript))) === undefined) throw notFound(transcript)
       await files.mkdir(dirname(dir), 0o755)
-      const lease = await takeLease(dir, sessionId, waitMs).catch((error: unknown) => {
+      const lease = await takeScratchLease(dir, sessionId, waitMs).catch((error: unknown) => {
         // The session was deleted while this waited for its turn.
         throw isAbsent(error) ? notFound(transcript, error) : error
       })
       try {
+        if ((await orAbsent(files.lstat(transcript))) === undefined) {
+          // It was deleted since: the folder is nobody's, and may be one that was made here.
+          await removeUnused(dirname(dir)).catch(() => undefined)
+          throw notFound(transcript)
+        }
         return await work(await pathOf(name))
       } finally {
         // What was changed is changed: a lease that cannot be given back is free for this process, and soon for others.
@@ -149,46 +150,16 @@ export function openScratchpad(options: SessionAddress & { waitMs?: number }): S
       try {
         await orAbsent(breakLease(dir))
       } catch (error) {
-        throw lockedError(error, dir, sessionId)
+        throw scratchLocked(error, dir, sessionId)
       }
     },
   }
 }
 
-const turns = new Map<string, Promise<unknown>>()
-
-/** Within one process changes take their turns here: in the order they were called, without looking again and again. */
-async function inTurn<T>(dir: string, work: () => Promise<T>): Promise<T> {
-  const before = turns.get(dir) ?? Promise.resolve()
-  const mine = before.then(work, work)
-  turns.set(dir, mine)
-  try {
-    return await mine
-  } finally {
-    if (turns.get(dir) === mine) turns.delete(dir)
-  }
-}
-
-async function takeLease(dir: string, sessionId: string, waitMs: number): Promise<Lease> {
-  try {
-    return await acquireLease(dir, { waitMs })
-  } catch (error) {
-    throw lockedError(error, dir, sessionId)
-  }
-}
-
-function lockedError(error: unknown, path: string, sessionId: string): unknown {
-  const holder = leaseHolder(error)
-  if (holder === undefined) return error
-  const { who, ...owner } = holder
-  const advice = owner.decidable
-    ? 'wait for it or end it, then try again'
-    : 'if that is gone for certain, unlock the scratchpad'
-  return new LociError(
-    'SESSION_LOCKED',
-    `The scratchpad of session ${sessionId} is being changed by ${who}; ${advice}`,
-    { details: { sessionId, path, ...owner }, cause: error },
-  )
+/** Removes a folder that holds nothing but locks and scratch. */
+async function removeUnused(directory: string): Promise<void> {
+  if ((await files.readdir(directory)).every(({ name }) => isScratchName(name)))
+    await files.removeTree(directory)
 }
 
 function expectRevision(name: string, expected: string | null, bytes: Uint8Array | undefined): void {

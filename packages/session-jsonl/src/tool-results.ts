@@ -125,7 +125,8 @@ export function withToolResults(path: readonly TreeNode[], index: ToolIndex, end
     const first = index.messageOf(node)
     if (first === undefined || lastLine.get(first) !== node) continue
     // Mostly nothing stands beside the path.
-    if ([...index.lines(first), ...index.results(first)].every((member) => inPath.has(member))) continue
+    const isHad = (member: TreeNode): boolean => inPath.has(member)
+    if (index.lines(first).every(isHad) && index.results(first).every(isHad)) continue
     const whole = first === wholeMessage
     const missing = missingFrom(index, first, { has: (other) => inPath.has(other), tip, whole })
     out.push(...missing.lines)

@@ -3,6 +3,7 @@ import { entryNode, recordItems } from './analysis.ts'
 import type { Analysis } from './analysis.ts'
 import { composeChain } from './chain.ts'
 import type { Entry, RecordDraft } from './entry.ts'
+import { EagerWalk } from './eager-walk.ts'
 import { readForkSource } from './fork-source.ts'
 import type { ForkSource } from './fork-source.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
@@ -113,7 +114,18 @@ export class TranscriptReading {
 
   /** Where the conversation stands. */
   async standing(file: OpenFile): Promise<Standing> {
-    const plan = await this.#plan(file, planLive)
+    return this.#standing(await this.#plan(file, planLive), file)
+  }
+
+  /** {@link standing}, where the conversation will be asked for next: what it consists of is parsed on the way. */
+  async standingToRead(file: OpenFile): Promise<Standing> {
+    const eager = new EagerWalk()
+    const plan = await this.#plan(file, planLive, eager)
+    if (this.#entries.size === 0) this.#entries = eager.entries
+    return this.#standing(plan, file)
+  }
+
+  async #standing(plan: ReturnType<typeof planLive>, file: OpenFile): Promise<Standing> {
     const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
     const last = this.#table.lines.findLast(({ place }) => place === 'main')
     const isRead = (await this.#isReadable(file, tip)) && (await this.#isReadable(file, last))
@@ -189,20 +201,20 @@ export class TranscriptReading {
     return records
   }
 
-  /** The last record of one kind, and where it stands. */
+  /** The last record of one kind outside the tree, and where it stands. */
   async lastRecord(
     file: OpenFile,
     type: string,
   ): Promise<{ record: RecordDraft; offset: number } | undefined> {
-    const reader = new RangeReader(file)
-    let before = Number.POSITIVE_INFINITY
-    for (;;) {
-      const line = this.#table.lines.findLast((one) => one.type === type && one.offset < before)
-      const record = line && (await readRecord(reader, line))
-      if (record) return { record, offset: line.offset }
-      if (line) before = line.offset
-      else if (!(await this.#extend(file, undefined))) return undefined
-    }
+    do {
+      const line = this.#table.lastRecord(type)
+      if (line === undefined) continue
+      const record = await readRecord(new RangeReader(file), line)
+      // What looks like a record and is none hides those before it.
+      const said = record ?? (await this.records(file, type)).at(-1)
+      return said && { record: said, offset: line.offset }
+    } while (await this.#extend(file, undefined))
+    return undefined
   }
 
   /** The entry in the tree that has that uuid. */
@@ -286,13 +298,14 @@ export class TranscriptReading {
   async #plan<P extends { kind: string }>(
     file: OpenFile,
     plan: (table: LineTable) => P | Unanswered,
+    eager?: EagerWalk,
   ): Promise<P | { kind: 'unsure' }> {
     for (;;) {
       const answer = plan(this.#table)
       if (!isUnanswered(answer)) return answer
       if (answer.kind === 'unsure') return answer
       const extended =
-        answer.kind === 'all' ? await this.#extendTo(file, 0) : await this.#extend(file, answer.until)
+        answer.kind === 'all' ? await this.#extendTo(file, 0) : await this.#extend(file, answer.until, eager)
       if (!extended) return { kind: 'unsure' }
     }
   }
@@ -301,13 +314,13 @@ export class TranscriptReading {
    * Looks at more lines before those that are known: up to the one with that uuid, and some. `false` where there are
    * no more, or they cannot be looked at one by one.
    */
-  async #extend(file: OpenFile, until: string | undefined): Promise<boolean> {
+  async #extend(file: OpenFile, until: string | undefined, eager?: EagerWalk): Promise<boolean> {
     const { begin, end } = this.#table
     if (begin === 0) return false
     // In steps that grow, so that a plan is not made anew for each window of a long conversation.
     const goal = begin - (end - begin) / 8
     while (!this.#table.isComplete) {
-      if (!(await this.#extendOnce(file))) return false
+      if (!(await this.#extendOnce(file, eager))) return false
       const found = until === undefined || this.#table.node(until) !== undefined
       if (found && this.#table.begin <= goal) break
     }
@@ -324,9 +337,9 @@ export class TranscriptReading {
     return true
   }
 
-  async #extendOnce(file: OpenFile): Promise<boolean> {
+  async #extendOnce(file: OpenFile, eager?: EagerWalk): Promise<boolean> {
     const { begin, end } = this.#table
-    const scanned = await this.#scanOf(file).before(begin)
+    const scanned = await this.#scanOf(file).before(begin, 0, eager)
     if (scanned === undefined) return false
     if (begin === end) this.#finished = scanned.finished
     this.#table.prepend(scanned.lines, scanned.begin)
