@@ -100,7 +100,7 @@ test.each([
   [
     'that begins with many blanks',
     `${'\n '.repeat(900)}then ${'more '.repeat(500)}`,
-    `${'then '}${'more '.repeat(39).trimEnd()}…`,
+    `then ${'more '.repeat(39).trimEnd()}…`,
   ],
   [
     'in which an editor says much',
