@@ -142,6 +142,19 @@ describe('deleting and the scratchpad', () => {
     expect((await deleted).removed).toHaveLength(FILES.length)
   })
 
+  test('a late look at the lease, made while the folder goes, only makes it go a moment later', async () => {
+    await plant()
+    let refused = 0
+    setFaultHook((operation, path) => {
+      // As the disk refuses to remove a folder into which a lock was just written.
+      if (operation !== 'remove' || path !== made.path(`p/${SID}`) || refused === 3) return undefined
+      refused += 1
+      return Object.assign(new Error('not empty'), { code: 'ENOTEMPTY' })
+    })
+    expect((await deleteSession(address())).removed).toHaveLength(FILES.length)
+    expect(refused).toBe(3)
+  })
+
   test('a change that finds the session gone when its turn comes makes no folder that stays', async () => {
     await plant()
     // As if it were deleted by another process between the look at the transcript and the lease.
