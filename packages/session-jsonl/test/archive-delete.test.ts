@@ -1,4 +1,4 @@
-import { readFile, stat, symlink } from 'node:fs/promises'
+import { readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { setFaultHook } from '@loci/disk/testing'
 import {
   archiveSession,
@@ -109,6 +109,17 @@ describe('a deleted session', () => {
     expect((await deleteSession(address())).removed).toContain(made.path(`p/${SID}/scratchpad`))
     expect(await made.read('p/memory/MEMORY.md')).toBe('memory')
   })
+
+  test.each(['memory', 'nowhere'])(
+    'takes along a link that stands where its folder would (to %s)',
+    async (to) => {
+      await symlink(made.path(`p/${to}`), made.path(`p/${OTHER}`))
+      const { removed } = await deleteSession({ projectDir: made.projectDir, sessionId: OTHER })
+      expect(removed).toEqual([made.path(`p/${OTHER}`), made.path(`p/${OTHER}.jsonl`)])
+      expect(await readdir(made.path('p/memory'))).toEqual(['MEMORY.md'])
+      expect(await readdir(made.projectDir)).not.toContain(OTHER)
+    },
+  )
 
   test('that a failing disk left half is still listed, and goes at the next try', async () => {
     setFaultHook((operation, path) =>
