@@ -1,6 +1,6 @@
 import { unlinkSync } from 'node:fs'
 import { setFaultHook } from '@loci/disk/testing'
-import { createSession, openSession, sessionInfo } from '@loci/session-jsonl'
+import { createSession, openSession, renameSession, sessionInfo } from '@loci/session-jsonl'
 import { afterEach, expect, test } from 'vitest'
 import { jsonl, project, SID, straight } from './lines.ts'
 
@@ -64,6 +64,21 @@ test('a session that is deleted while it is being opened does not come back empt
   // And nobody is kept out.
   const session = await createSession({ projectDir: made.projectDir, sessionId: SID })
   await session.append(say('anew'))
+  await session.close()
+  await made.remove()
+})
+
+test('a title that another process gives just before the old one is to be said again is not taken back', async () => {
+  const made = await project(jsonl(...straight(2)))
+  const where = { projectDir: made.projectDir, sessionId: SID }
+  const session = await openSession(where)
+  await session.record({ type: 'custom-title', customTitle: 'Old' })
+  for (const title of ['New', 'Newer', 'Newest']) {
+    for (let n = 0; n < 4; n += 1) await session.append(say('x'.repeat(33_000)))
+    await renameSession({ ...where, title })
+    await Promise.all([session.append(say('it would come with this one')), session.append(say('and on'))])
+    expect(await sessionInfo(made.file)).toMatchObject({ customTitle: title })
+  }
   await session.close()
   await made.remove()
 })
