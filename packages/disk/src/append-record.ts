@@ -2,6 +2,9 @@ import type { OpenFile } from './file-operations.ts'
 
 const NEWLINE = 0x0a
 
+/** How much is written without waiting for another thread, which would take longer than the writing. */
+const AT_ONCE_BYTES = 64 * 1024
+
 /** What is known of a file that is appended to. */
 export interface AppendedTo {
   /** Its size, as it was just asked for. */
@@ -30,7 +33,8 @@ export async function appendRecords(file: OpenFile, bytes: Uint8Array, known?: A
   if (bytes.length === 0) return sizeBytes
   const isTorn = known?.isFinished !== true && sizeBytes > 0n && !(await endsLine(file, sizeBytes))
   const all = isTorn ? Buffer.concat([Uint8Array.of(NEWLINE), bytes]) : bytes
-  await file.writeAll(all)
+  if (all.length <= AT_ONCE_BYTES) file.writeAllNow(all)
+  else await file.writeAll(all)
   return sizeBytes + BigInt(all.length)
 }
 

@@ -1,4 +1,4 @@
-import { constants, fstatSync } from 'node:fs'
+import { constants, fstatSync, writeSync } from 'node:fs'
 import type { BigIntStats, Dirent, StatsFs } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { errorMessage, LociError } from './error.ts'
@@ -72,8 +72,11 @@ async function run<T>(operation: string, path: string, action: () => Promise<T>)
 
 /** Runs one operation of `filesNow`: the hook first, every failure as a {@link LociError}. */
 export function runNow<T>(operation: string, path: string, action: () => T): T {
+  return guarded(operation, path, faultHook?.(operation, path), action)
+}
+
+function guarded<T>(operation: string, path: string, fault: Fault, action: () => T): T {
   try {
-    const fault = faultHook?.(operation, path)
     if (fault instanceof Error) throw fault
     return action()
   } catch (error) {
@@ -128,6 +131,20 @@ export class OpenFile {
     let done = 0
     while (done < bytes.length) {
       const taken = await this.write(bytes.subarray(done), position === null ? null : position + done)
+      if (taken === 0) throw diskError(Object.assign(new Error(), { code: 'EIO' }), 'write', this.path)
+      done += taken
+    }
+  }
+
+  /** {@link writeAll}, without waiting: handing a little to the system takes less than handing it to another thread. */
+  writeAllNow(bytes: Uint8Array): void {
+    let done = 0
+    while (done < bytes.length) {
+      const rest = bytes.subarray(done)
+      const fault = faultHook?.('write', this.path)
+      const length =
+        fault && !(fault instanceof Error) ? Math.min(rest.length, fault.shortWriteBytes) : rest.length
+      const taken = guarded('write', this.path, fault, () => writeSync(this.#handle.fd, rest, 0, length))
       if (taken === 0) throw diskError(Object.assign(new Error(), { code: 'EIO' }), 'write', this.path)
       done += taken
     }

@@ -64,8 +64,12 @@ export class AppendLog {
     await this.#openUnder(lease, OPEN_APPEND)
   }
 
-  /** Appends lines, each with its newline, in one write. Makes the file of a new session. One call at a time. */
-  async append(lines: string): Promise<void> {
+  /**
+   * Appends lines, each with its newline, in one write. Makes the file of a new session. One call at a time.
+   *
+   * @returns whether the file was as the last append left it: nobody else has appended since
+   */
+  async append(lines: readonly string[]): Promise<boolean> {
     const file = this.#open?.file ?? (await this.#create())
     if (this.#durability === 'fsync') await this.#flushFolders()
     const { nlink, size } = file.statNow()
@@ -76,16 +80,23 @@ export class AppendLog {
     const end = await appendRecords(file, this.#encode(lines), { sizeBytes: size, isFinished })
     this.#end = end
     if (this.#durability === 'fsync') await file.datasync()
+    return isFinished
   }
 
   /** The bytes of lines; in the same memory as the last time where they are not too many. */
-  #encode(lines: string): Uint8Array {
-    const most = lines.length * 3
+  #encode(lines: readonly string[]): Uint8Array {
+    let most = 0
+    for (const line of lines) most += line.length * 3
     if (most > this.#buffer.length) {
-      if (most > MAX_BATCH_BYTES && Buffer.byteLength(lines) > MAX_BATCH_BYTES) return Buffer.from(lines)
-      this.#buffer = Buffer.allocUnsafeSlow(most > BUFFER_BYTES ? MAX_BATCH_BYTES : BUFFER_BYTES)
+      const length =
+        most > MAX_BATCH_BYTES ? lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0) : most
+      if (length > MAX_BATCH_BYTES) return Buffer.from(lines.join(''))
+      if (length > this.#buffer.length)
+        this.#buffer = Buffer.allocUnsafeSlow(length > BUFFER_BYTES ? MAX_BATCH_BYTES : BUFFER_BYTES)
     }
-    return this.#buffer.subarray(0, this.#buffer.write(lines))
+    let length = 0
+    for (const line of lines) length += this.#buffer.write(line, length)
+    return this.#buffer.subarray(0, length)
   }
 
   /** Gives back file and lease. */
@@ -112,7 +123,9 @@ export class AppendLog {
     const firstMade = await files.mkdir(folder, 0o755)
     for (const one of foldersTo(folder, firstMade)) this.#unflushed.add(one)
     const lease = await takeLease(this.path, this.#sessionId)
-    return this.#openUnder(lease, 'ax+')
+    const file = await this.#openUnder(lease, 'ax+')
+    this.#end = 0n
+    return file
   }
 
   /** After a flush that failed, the next append tries it again. */

@@ -95,6 +95,7 @@ export class JsonlSession implements Session {
       await this.#stand(file)
       this.#checked = this.#transcript.sizeBytes
       this.#title.grow(this.#checked)
+      this.#title.forget()
     } catch (error) {
       await this.#release().catch(() => undefined)
       throw error
@@ -153,6 +154,7 @@ export class JsonlSession implements Session {
         const stay = moves ? `${await this.#tipLine(this.#tip)}\n` : ''
         if (typeof uuid === 'string') this.#pending.records.add(uuid)
         this.#title.grow(sizeBytes)
+        this.#title.say(draft)
         return `${line}\n${stay}`
       },
     }
@@ -257,8 +259,8 @@ export class JsonlSession implements Session {
     })
   }
 
-  async #write(lines: string): Promise<void> {
-    await this.#writable().append(lines)
+  async #write(lines: readonly string[]): Promise<void> {
+    if (!(await this.#writable().append(lines))) this.#title.forget()
     grew(this)
   }
 

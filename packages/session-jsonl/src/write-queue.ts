@@ -13,7 +13,7 @@ export interface PendingWrite {
 
 /** Runs in the order of the calls what a session does: looks one by one, writes that follow each other together. */
 export class WriteQueue {
-  readonly #write: (lines: string) => Promise<void>
+  readonly #write: (lines: readonly string[]) => Promise<void>
   readonly #undo: { begin: () => void; rollBack: () => void }
   readonly #waiting = new Line<PendingWrite | (() => Promise<void>)>()
   #running: Promise<void> | undefined
@@ -22,7 +22,10 @@ export class WriteQueue {
    * @param write writes lines in one call
    * @param undo called before the lines of a batch are made, and when it failed, with what its writes changed
    */
-  constructor(write: (lines: string) => Promise<void>, undo: { begin: () => void; rollBack: () => void }) {
+  constructor(
+    write: (lines: readonly string[]) => Promise<void>,
+    undo: { begin: () => void; rollBack: () => void },
+  ) {
     this.#write = write
     this.#undo = undo
   }
@@ -73,7 +76,7 @@ export class WriteQueue {
 
   async #runBatch(): Promise<void> {
     const batch: PendingWrite[] = []
-    let lines = ''
+    const lines: string[] = []
     let sizeBytes = 0
     this.#undo.begin()
     for (let next = this.#waiting.first; typeof next === 'object'; next = this.#waiting.first) {
@@ -82,7 +85,7 @@ export class WriteQueue {
       this.#waiting.leave()
       try {
         const made = await next.lines()
-        lines += made
+        if (made !== '') lines.push(made)
         // Of the first a title may come along, or where the tip goes.
         sizeBytes += Math.max(next.sizeBytes, made.length)
         batch.push(next)
@@ -91,7 +94,7 @@ export class WriteQueue {
       }
     }
     try {
-      if (lines !== '') await this.#write(lines)
+      if (lines.length > 0) await this.#write(lines)
       for (const one of batch) one.done()
     } catch (error) {
       this.#undo.rollBack()
