@@ -49,6 +49,11 @@ export class AppendLog {
     return this.#open?.file
   }
 
+  /** Whether the file is as the last append left it: nobody else has appended since. */
+  get isAsLeft(): boolean {
+    return this.#open !== undefined && this.#open.file.statNow().size === this.#end
+  }
+
   /**
    * Opens the file of a session that is there.
    *
@@ -67,7 +72,7 @@ export class AppendLog {
   /**
    * Appends lines, each with its newline, in one write. Makes the file of a new session. One call at a time.
    *
-   * @returns whether the file was as the last append left it: nobody else has appended since
+   * @returns whether the file was {@link isAsLeft}
    */
   async append(lines: readonly string[]): Promise<boolean> {
     const file = this.#open?.file ?? (await this.#create())

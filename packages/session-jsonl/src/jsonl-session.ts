@@ -119,7 +119,7 @@ export class JsonlSession implements Session {
         if (moves && parent !== null && !(await this.#isEntry(parent))) throw this.#entryNotFound(parent)
         const { line, entry } = prepared.finish(parent)
         const rewind = moves ? `${await this.#tipLine(parent)}\n` : ''
-        const title = await this.#title.line(this.#transcript, log.file)
+        const title = await this.#title.line(this.#transcript, log)
         appended = entry
         this.#tried.add(uuid)
         this.#pending.entries.add(uuid)

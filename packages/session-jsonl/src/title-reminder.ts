@@ -1,4 +1,5 @@
 import type { OpenFile } from '@loci/disk'
+import type { AppendLog } from './append-log.ts'
 import type { RecordDraft } from './entry.ts'
 import { formatRecord } from './prepare-entry.ts'
 import type { TranscriptReading } from './transcript-reading.ts'
@@ -41,7 +42,7 @@ export class TitleReminder {
     if (typeof value === 'string') this.#said?.set(record.type, { value, behindBytes: 0 })
   }
 
-  /** Says that others may have written what is not known here; it is looked up after the next 32 KiB. */
+  /** Says that what the file holds is not known here; it is looked up after the next 32 KiB. */
   forget(): void {
     this.#said = undefined
   }
@@ -60,9 +61,11 @@ export class TitleReminder {
   }
 
   /** The lines, with their newlines, that say title and tag of the session again; `''` while there is no need. */
-  async line(transcript: TranscriptReading, file: OpenFile | undefined): Promise<string> {
+  async line(transcript: TranscriptReading, log: AppendLog): Promise<string> {
+    const { file } = log
     if (file === undefined || !this.isDue) return ''
-    if (this.#said === undefined) await this.#lookUp(transcript, file)
+    // What others gave meanwhile counts, and must not be taken back.
+    if (this.#said === undefined || !log.isAsLeft) await this.#lookUp(transcript, file)
     let lines = ''
     for (const [type, said] of this.#said ?? []) {
       const field = REPEATED.get(type)
