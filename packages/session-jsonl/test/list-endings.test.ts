@@ -88,6 +88,19 @@ describe('S03: where the end of a file tells nothing, the list still says what t
   })
 })
 
+test.each([
+  [
+    'no line is damaged that a longer look cuts too',
+    jsonl({ type: 'x-note', pad: 'x'.repeat(1_200_000) }),
+    false,
+  ],
+  ['a line is damaged that only a longer look holds whole', `${'x'.repeat(100_000)}\n`, true],
+])('%s', async (_name, long, damaged) => {
+  const blanks = '\n'.repeat(100_000)
+  await plant(damaged ? long + jsonl(...straight(2)) + blanks : jsonl(...straight(2)) + long + blanks)
+  expect(await listSessions({ projectsDir })).toMatchObject([{ firstPrompt: 'say m1', damaged }])
+})
+
 test('a title that was written behind the stub of a long entry is one', async () => {
   const stub = JSON.stringify(user('m3', 'm2', 'x'.repeat(2_000))).slice(0, -30)
   const title = { type: 'custom-title', customTitle: 'T', sessionId: SID }
