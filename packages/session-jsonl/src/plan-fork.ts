@@ -121,8 +121,9 @@ function isMerged(record: RecordDraft): boolean {
 }
 
 function replacementLines(source: ForkSource, kept: ReadonlySet<TreeNode>, wish: ForkWish): ForkLine[] {
-  const calls = new Set([...kept].flatMap(({ entry }) => toolCallIds(entry)))
   const found = source.tree.records.filter(({ record }) => isMerged(record))
+  if (found.length === 0) return []
+  const calls = new Set([...kept].flatMap(({ entry }) => toolCallIds(entry)))
   // What nests deeper than JSON can be written replaces nothing.
   const all = found.flatMap(({ record }) => replacementItems(record)).filter((item) => isShallow(item))
   const needed = all.filter(({ toolUseId }) => typeof toolUseId !== 'string' || calls.has(toolUseId))

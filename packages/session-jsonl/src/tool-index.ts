@@ -5,8 +5,10 @@ import type { EntryTree, TreeNode } from './tree.ts'
 /** The blocks of an entry's message; none if its content is a plain string or no message at all. */
 function messageBlocks(entry: Entry): readonly Record<string, unknown>[] {
   const content: unknown = isObject(entry.message) ? entry.message['content'] : undefined
-  return Array.isArray(content) ? content.filter((block: unknown) => isObject(block)) : []
+  return Array.isArray(content) ? content.filter((block: unknown) => isObject(block)) : NONE
 }
+
+const NONE: readonly Record<string, unknown>[] = []
 
 /** Ids of the tool calls that an assistant entry makes. */
 export function toolCallIds(entry: Entry): string[] {
