@@ -82,3 +82,43 @@ test('a title that another process gives just before the old one is to be said a
   await session.close()
   await made.remove()
 })
+
+test.each([1, 100, 400])(
+  'what a full disk took of a batch, %i bytes, is fenced off by the next append of the same process',
+  async (bytes) => {
+    const made = await project(jsonl(...straight(2)))
+    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    await session.append(say('before'))
+    let writes = 0
+    setFaultHook((operation) => {
+      if (operation !== 'write') return undefined
+      writes += 1
+      return writes === 1 ? { shortWriteBytes: bytes } : full()
+    })
+    const batch = [session.append(say('a')), session.record({ type: 'x-note' }), session.append(say('b'))]
+    const outcomes = await Promise.allSettled(batch)
+    setFaultHook(undefined)
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    const next = await session.append(say('next'))
+    expect(next.parentUuid).toBe((await session.chain()).at(-2)?.uuid)
+    const said = (await session.chain()).slice(-2).map(({ message }) => message)
+    expect(said).toEqual([say('before').message, say('next').message])
+    expect((await session.damage()).map(({ kind }) => kind)).toEqual(['torn-line'])
+    await session.close()
+    const again = await openSession({ projectDir: made.projectDir, sessionId: SID })
+    expect(again.tip).toBe(next.uuid)
+    await again.close()
+    await made.remove()
+  },
+)
+
+test('a uuid whose append failed can be tried again', async () => {
+  const made = await project(jsonl(...straight(2)))
+  const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
+  setFaultHook((operation) => (operation === 'write' ? full() : undefined))
+  await expect(session.append({ ...say('a'), uuid: 'own' })).rejects.toMatchObject({ code: 'DISK_FULL' })
+  setFaultHook(undefined)
+  expect(await session.append({ ...say('a'), uuid: 'own' })).toMatchObject({ uuid: 'own', parentUuid: 'm2' })
+  await session.close()
+  await made.remove()
+})
