@@ -33,6 +33,8 @@ export function lightRecords(window: Window, line: Line, sessionId: string): Rec
   if (record) return typeof record['type'] === 'string' && record['type'] !== '' ? [record] : []
   // Zero runs part a line; as blanks they do the same here.
   const text = window.text.slice(line.start, line.end)
+  // Zeros, blanks and most garbage need not be parsed to know that they hold no record.
+  if (!text.includes('"type"')) return []
   const bytes = text.includes('\0')
     ? Buffer.from(text.replaceAll('\0', ' '), 'latin1')
     : window.bytes.subarray(line.start, line.end)

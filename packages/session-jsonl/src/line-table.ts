@@ -44,6 +44,16 @@ export class LineTable {
     return this.#lines
   }
 
+  /** The last line of the conversation; it may have no uuid. */
+  get last(): LineFacts | undefined {
+    const isOfIt = ({ place }: LineFacts): boolean => place === 'main' || place === 'nameless'
+    for (const part of [...this.#before, this.#lines].toReversed()) {
+      const line = part.findLast((one) => isOfIt(one))
+      if (line) return line
+    }
+    return undefined
+  }
+
   /** The last record of a kind outside the tree. */
   lastRecord(type: string): LineFacts | undefined {
     return this.#lastRecords.get(type)

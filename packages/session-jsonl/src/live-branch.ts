@@ -31,9 +31,8 @@ const UNSURE: Unanswered = { kind: 'unsure' }
  *   What stands before such a boundary does not reach across it: `buildTree` has that rule.
  */
 export function planLive(table: LineTable): { kind: 'empty' } | Branch | Unanswered {
-  const { lines } = table
-  const last = lines.findLast(({ place }) => place === 'main' || place === 'nameless')
-  const mark = lines.findLast(({ mark: said }) => said !== undefined)
+  const { last } = table
+  const mark = table.lastRecord('last-prompt')
   if (last?.place === 'nameless') return UNSURE
   if (last === undefined) return table.isComplete ? { kind: 'empty' } : { kind: 'more' }
   if (mark?.mark === undefined || mark.offset < last.offset) return planBranch(table, last.uuid)

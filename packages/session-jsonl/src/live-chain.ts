@@ -6,8 +6,8 @@ import type { LineTable } from './line-table.ts'
 import { indexTools, isResultLine } from './tool-index.ts'
 import type { EntryTree, TreeNode } from './tree.ts'
 
-/** Gives the entry that a line holds; `undefined` where it cannot be read. */
-export type ReadEntry = (line: LineFacts) => Promise<Entry | undefined>
+/** Gives the entry that a line holds; `undefined` where it cannot be read. One that is known takes no waiting. */
+export type ReadEntry = (line: LineFacts) => Promise<Entry | undefined> | Entry
 
 /**
  * The conversation that ends with a branch, root first, as `composeChain` gives it for the whole transcript, from the
@@ -27,7 +27,8 @@ export async function readLiveChain(
   const byUuid = new Map<string, TreeNode>()
   for (const line of table.lines) {
     if (line.offset < branch.from || !wanted.has(line)) continue
-    const entry = await read(line)
+    const known = read(line)
+    const entry = known instanceof Promise ? await known : known
     if (entry === undefined) return undefined
     const node: TreeNode = {
       entry,

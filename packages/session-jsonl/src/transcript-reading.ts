@@ -127,7 +127,7 @@ export class TranscriptReading {
 
   async #standing(plan: ReturnType<typeof planLive>, file: OpenFile): Promise<Standing> {
     const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
-    const last = this.#table.lines.findLast(({ place }) => place === 'main')
+    const { last } = this.#table
     const isRead = (await this.#isReadable(file, tip)) && (await this.#isReadable(file, last))
     if (plan.kind === 'unsure' || !isRead) {
       const { tree, tip: stands } = await this.whole(file)
@@ -147,10 +147,15 @@ export class TranscriptReading {
     const known = this.#entries
     const read = new Map<number, Entry>()
     const reader = new RangeReader(file)
-    const entryAt = async (place: Place): Promise<Entry | undefined> => {
-      const entry = known.get(place.offset) ?? (await readEntry(reader, place))
+    const readAt = async (place: Place): Promise<Entry | undefined> => {
+      const entry = await readEntry(reader, place)
       if (entry) read.set(place.offset, entry)
       return entry
+    }
+    const entryAt = (place: Place): Promise<Entry | undefined> | Entry => {
+      const entry = known.get(place.offset)
+      if (entry) read.set(place.offset, entry)
+      return entry ?? readAt(place)
     }
     const live = plan.kind === 'branch' ? await readLiveChain(this.#table, plan, entryAt) : undefined
     const nodes = live ?? (await this.#chainOfWhole(await this.whole(file), tip, entryAt))
@@ -161,7 +166,7 @@ export class TranscriptReading {
   async #chainOfWhole(
     analysis: Analysis,
     tip: string,
-    entryAt: (place: Place) => Promise<Entry | undefined>,
+    entryAt: (place: Place) => Promise<Entry | undefined> | Entry,
   ): Promise<TreeNode[] | undefined> {
     const node = entryNode(analysis, tip)
     if (node === undefined) return undefined

@@ -11,7 +11,7 @@ export interface Window {
   readonly lines: readonly Line[]
 }
 
-/** Where a line stands, without its newline. An empty one at the end is none. */
+/** Where a line stands, without its newline. An empty one is none. */
 export interface Line {
   readonly start: number
   readonly end: number
@@ -25,7 +25,7 @@ export function windowOf(bytes: Buffer): Window {
   const lines: Line[] = []
   for (let start = 0; start < text.length;) {
     const end = lineEnd(text, start)
-    lines.push({ start, end })
+    if (end > start) lines.push({ start, end })
     start = end + 1
   }
   return { bytes, text, lines }
