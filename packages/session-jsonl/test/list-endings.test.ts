@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { listSessions, openSession } from '@loci/session-jsonl'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { jsonl, SID, straight, user } from './lines.ts'
 import type { Line } from './lines.ts'
 
@@ -99,6 +99,20 @@ test.each([
   const blanks = '\n'.repeat(100_000)
   await plant(damaged ? long + jsonl(...straight(2)) + blanks : jsonl(...straight(2)) + long + blanks)
   expect(await listSessions({ projectsDir })).toMatchObject([{ firstPrompt: 'say m1', damaged }])
+})
+
+test('what cannot hold a record is not parsed to see that', async () => {
+  await plant(
+    jsonl(...straight(2)) +
+      '{not json, "in any way"}\n'.repeat(6_000) +
+      '{}'.repeat(6_000) +
+      '\n'.repeat(140_000),
+  )
+  const parsed = vi.spyOn(JSON, 'parse')
+  const [info] = await listSessions({ projectsDir })
+  expect(parsed.mock.calls.length).toBeLessThan(20)
+  parsed.mockRestore()
+  expect(info).toMatchObject({ firstPrompt: 'say m1', lastPrompt: 'say m1' })
 })
 
 test('a title that was written behind the stub of a long entry is one', async () => {
