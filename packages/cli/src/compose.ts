@@ -126,7 +126,8 @@ export async function forkWithHistory(
  * can be deleted again, never backups that no session names. Neither may be open.
  *
  * @returns every file that is gone, absolute paths, sorted
- * @throws {LociError} SESSION_LOCKED, HISTORY_LOCKED: nothing was removed; DISK_IO
+ * @throws {LociError} SESSION_LOCKED, HISTORY_LOCKED: nothing was removed, but for the file history where it is only the
+ * scratchpad that somebody keeps; DISK_FULL, DISK_IO
  */
 export async function deleteWithHistory(
   home: ConfigHome,
