@@ -45,7 +45,8 @@ export class EagerWalk {
 
   #goOnFrom({ summary, boundary, parentUuid }: LineFacts): void {
     this.#hasSummary ||= summary
-    const isClosed = boundary !== undefined && this.#hasSummary && boundary.kept === undefined
+    // Of what a compaction keeps little is needed.
+    const isClosed = boundary !== undefined && this.#hasSummary
     if (boundary) this.#hasSummary = false
     this.#want(isClosed ? null : (parentUuid ?? boundary?.logicalParent))
   }

@@ -44,7 +44,7 @@ export function valueEnd(bytes: Buffer, at: number, to: number, depth = 0): numb
 }
 
 /** Where the string whose opening quote is at `at` ends, after its closing quote; -1 if there is no whole one. */
-export function stringEnd(bytes: Buffer, at: number, to: number): number {
+function stringEnd(bytes: Buffer, at: number, to: number): number {
   // Most strings are short; past that, searching for the quote beats looking at each byte.
   const near = Math.min(to, at + NEAR_BYTES)
   let from = at + 1

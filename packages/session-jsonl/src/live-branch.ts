@@ -60,6 +60,8 @@ export function planBranch(table: LineTable, tip: string): Branch | Unanswered {
     hasSummary ||= at.summary
     if (at.boundary) {
       if (hasSummary && at.boundary.kept === undefined) return checked(table, { path, kept, from: at.offset })
+      // That what is kept is not told twice only all lines can say.
+      if (hasSummary && !table.isComplete) return ALL
       if (hasSummary) kept.push(...(at.boundary.kept?.uuids ?? []))
       hasSummary = false
     }

@@ -1,5 +1,6 @@
 import { composeChain } from './chain.ts'
 import type { Entry } from './entry.ts'
+import { keptPart } from './kept-part.ts'
 import type { LineFacts } from './line-facts.ts'
 import type { Branch } from './live-branch.ts'
 import type { LineTable } from './line-table.ts'
@@ -18,9 +19,10 @@ export type ReadEntry = (line: LineFacts) => Promise<Entry | undefined> | Entry
  */
 export async function readLiveChain(
   table: LineTable,
-  branch: Branch,
+  whole: Branch,
   read: ReadEntry,
 ): Promise<TreeNode[] | undefined> {
+  const branch = await neededPart(table, whole, read)
   const wanted = new WantedLines(table, branch)
   const branchLines = new Set(branch.path)
   const nodes: TreeNode[] = []
@@ -46,6 +48,31 @@ export async function readLiveChain(
   if (tip === undefined) return undefined
   const tree: EntryTree = { path: '', byUuid, nodes, records: [], damage: [] }
   return composeChain(tree, indexTools(tree), { tip, whole: false })
+}
+
+/** A branch without what the last compaction on it closed and does not keep, where that can be told. */
+async function neededPart(table: LineTable, branch: Branch, read: ReadEntry): Promise<Branch> {
+  const { path } = branch
+  const part = branch.also.length === 0 ? keptPart(path) : undefined
+  if (part === undefined) return branch
+  for (let index = part.needed; index > part.floor; index -= 1) {
+    const line = path[index]
+    const entry = line && (await read(line))
+    if (entry === undefined) return branch
+    if (line?.boundary === undefined && !(line?.place === 'main' && beginsTurn(entry))) continue
+    const from = line.offset
+    return reachesBack(table, from, line) ? branch : { ...branch, path: path.slice(index), from }
+  }
+  return branch
+}
+
+/** Whether a line from `from` on, other than the first, follows one before it. */
+function reachesBack(table: LineTable, from: number, first: LineFacts): boolean {
+  return table.lines.some((line) => {
+    if (line.offset < from || line === first || line.sidechain || line.place === 'outside') return false
+    const parent = typeof line.parentUuid === 'string' ? table.node(line.parentUuid) : undefined
+    return parent !== undefined && parent.offset < from
+  })
 }
 
 /** Whether an entry is a user's that brings no results: it begins a turn, and beside a branch another branch. */

@@ -4,7 +4,7 @@ import type { OpenFile } from '@loci/disk'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { analyse, chainTo, entryNode, recordsOf } from '../src/analysis.ts'
 import type { Analysis } from '../src/analysis.ts'
 import type { Entry } from '../src/entry.ts'
@@ -16,7 +16,7 @@ import { lastOfConversation } from '../src/tip.ts'
 import { TranscriptParser } from '../src/transcript.ts'
 import { TranscriptReading } from '../src/transcript-reading.ts'
 import { damaged } from './damaged-transcript.ts'
-import { jsonl, LONG_ENOUGH, often, SID } from './lines.ts'
+import { assistant, call, entry, jsonl, LONG_ENOUGH, often, result, SID, text, user } from './lines.ts'
 import { healthyTranscript } from './random-transcript.ts'
 
 // Three ways lead to a conversation: backward from its end, by the facts of all lines, by all that they say. The
@@ -125,7 +125,7 @@ describe('the three ways of reading a conversation say the same', () => {
         fc.asyncProperty(healthyTranscript(), windows, ways, async ({ lines }, windowBytes, all) => {
           await expectSame(Buffer.from(jsonl(...lines)), windowBytes, all)
         }),
-        { numRuns: often(2_000, 40) },
+        { numRuns: often(2_000, 20) },
       )
     },
     LONG_ENOUGH,
@@ -143,7 +143,7 @@ describe('the three ways of reading a conversation say the same', () => {
             await expectSame(bytes, windowBytes, all)
           },
         ),
-        { numRuns: often(3_000, 30) },
+        { numRuns: often(3_000, 20) },
       )
     },
     LONG_ENOUGH,
@@ -174,11 +174,43 @@ describe('the three ways of reading a conversation say the same', () => {
             }
           },
         ),
-        { numRuns: often(2_000, 40) },
+        { numRuns: often(2_000, 20) },
       )
     },
     LONG_ENOUGH,
   )
+})
+
+test('of what a compaction closed, the turn is parsed that it keeps messages of, and no other', async () => {
+  const turns = Array.from({ length: 20 }, (_, n) => [
+    user(`q${n}`, n === 0 ? null : `e${n - 1}`, `closed ${n}`),
+    assistant(`a${n}`, `q${n}`, [call(`t${n}`)], { id: `m${n}` }),
+    user(`r${n}`, `a${n}`, [result(`t${n}`, `closed ${n}`)]),
+    assistant(`e${n}`, `r${n}`, [text(`closed ${n}`)], { id: `n${n}` }),
+  ]).flat()
+  const preservedSegment = { headUuid: 'r18', anchorUuid: 's', tailUuid: 'e18' }
+  const lines = [
+    ...turns,
+    entry('system', 'b', null, {
+      subtype: 'compact_boundary',
+      logicalParentUuid: 'e19',
+      compactMetadata: { preservedSegment },
+    }),
+    user('s', 'b', 'summary', { isCompactSummary: true }),
+    user('on', 's', 'on'),
+  ]
+  const path = newPath()
+  await withFile(path, Buffer.from(jsonl(...lines)), async (file) => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const reading = new TranscriptReading(path, SID, 300)
+    await reading.catchUp(file)
+    expect(await reading.standingToRead(file)).toEqual({ tip: 'on', last: 'on' })
+    const chain = (await reading.chain(file, 'on'))?.entries.map(({ uuid }) => uuid)
+    const parsed = new Set(parse.mock.calls.flatMap(([said]) => /closed \d+/.exec(said) ?? []))
+    parse.mockRestore()
+    expect(chain).toEqual(['b', 's', 'r18', 'e18', 'on'])
+    expect([...parsed].toSorted()).toEqual(['closed 18', 'closed 19'])
+  })
 })
 
 test('of a line that is not ended nothing is given out, so that nothing counts twice when it is read again', () => {
