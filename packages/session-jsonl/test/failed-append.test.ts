@@ -104,6 +104,9 @@ test.each([1, 100, 400])(
     const said = (await session.chain()).slice(-2).map(({ message }) => message)
     expect(said).toEqual([say('before').message, say('next').message])
     expect((await session.damage()).map(({ kind }) => kind)).toEqual(['torn-line'])
+    // On a line of its own, for readers that do not take glued lines apart.
+    const last = (await made.read(`p/${SID}.jsonl`)).split('\n').at(-2)
+    expect(JSON.parse(last ?? '')).toMatchObject({ uuid: next.uuid })
     await session.close()
     const again = await openSession({ projectDir: made.projectDir, sessionId: SID })
     expect(again.tip).toBe(next.uuid)

@@ -23,7 +23,7 @@ test(
         expect(JSON.stringify(sent.at(-1))).toContain('on')
         await session.close()
       }),
-      { numRuns: often(2_000, 25) },
+      { numRuns: often(1_000, 25) },
     )
     await made.remove()
   },

@@ -37,6 +37,9 @@ async function expectRest(
   const { uuid } = await session.append({ type: 'user', message: { role: 'user', content: 'on' } })
   expect((await session.chain()).map((one) => one.uuid)).toEqual([...chain, uuid])
   await session.close()
+  // On a line of its own, for readers that do not take glued lines apart.
+  const last = (await made.read(`p/${SID}.jsonl`)).split('\n').at(-2)
+  expect(JSON.parse(last ?? '')).toMatchObject({ uuid })
   const again = await openSession({ ...options, mode: 'read' })
   expect(again.tip).toBe(uuid)
   expect(await again.tips()).toHaveLength(1)

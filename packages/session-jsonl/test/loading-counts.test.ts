@@ -219,17 +219,27 @@ describe('what it takes to append', () => {
     await made.remove()
   })
 
-  test('what comes before each line counts towards the 256 KiB', async () => {
-    const made = await project(jsonl(...talk('live', null, 1, 'short')))
-    const session = await openSession({ projectDir: made.projectDir, sessionId: SID })
-    const writes = await writesTo(made.file)
-    const sizes = [...Array.from({ length: 90 }, () => 1), 240_000]
-    await Promise.all(sizes.map((size) => session.append(say('x'.repeat(size)))))
-    expect(writes()).toHaveLength(2)
-    expect(Math.max(...writes())).toBeLessThanOrEqual(256 * 1024)
-    await session.close()
-    await made.remove()
-  })
+  test.each([
+    { over: 0, count: 1 },
+    { over: 1, count: 2 },
+  ])(
+    'every byte of a line counts towards the 256 KiB: with $over more it is $count',
+    async ({ over, count }) => {
+      const made = await project(undefined)
+      const session = await createSession({ projectDir: made.projectDir, sessionId: SID })
+      // Of an entry that follows one with a UUID, as the next two do.
+      await session.append(say('first'))
+      const before = await made.read(`p/${SID}.jsonl`)
+      await session.append(say(''))
+      const empty = (await made.read(`p/${SID}.jsonl`)).length - before.length
+      const writes = await writesTo(made.file)
+      const sizes = [100_000, 256 * 1024 + over - 100_000 - 2 * empty]
+      await Promise.all(sizes.map((size) => session.append(say('x'.repeat(size)))))
+      expect(writes()).toHaveLength(count)
+      await session.close()
+      await made.remove()
+    },
+  )
 
   test('a chain after an append reads only what is new', async () => {
     const made = await project(jsonl(...talk('live', null, 100, 'l'.repeat(4_000))))
