@@ -2,20 +2,30 @@ import { join } from 'node:path'
 import { files, isAbsent } from '@loci/disk'
 import type { Damage } from '@loci/disk'
 import { isObject } from './entry.ts'
+import { timeOf } from './read-head.ts'
 import { requireFile } from './require-file.ts'
 
+/** What the mark beside a session says. */
+export interface ArchiveMark {
+  archived: boolean
+  /** When that was said, in milliseconds since the epoch, if it says so. */
+  atMs?: number | undefined
+  damage?: Damage
+}
+
 /**
- * Whether a session is archived, by `archived.json` among its side files. A mark that cannot be read counts as none
+ * Whether a session was archived, by `archived.json` among its side files. A mark that cannot be read counts as none
  * and is damage.
  *
  * Source: `docs/formats/session.md`, archived.json.
  */
-export async function readArchived(sideDirectory: string): Promise<{ archived: boolean; damage?: Damage }> {
+export async function readArchived(sideDirectory: string): Promise<ArchiveMark> {
   const path = join(sideDirectory, ARCHIVED_FILE)
   try {
     await requireFile(path)
     const value: unknown = JSON.parse((await files.readFile(path)).toString('utf8').replace(/^\uFEFF/, ''))
-    if (isObject(value) && typeof value['archived'] === 'boolean') return { archived: value['archived'] }
+    if (isObject(value) && typeof value['archived'] === 'boolean')
+      return { archived: value['archived'], atMs: timeOf(value['at']) }
   } catch (error) {
     if (isAbsent(error)) return { archived: false }
   }

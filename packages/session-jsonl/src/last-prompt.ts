@@ -1,5 +1,6 @@
 import { isToolResult, lightRecords } from './light-record.ts'
 import { previewOf, promptOf } from './prompt-text.ts'
+import { timeOf } from './read-head.ts'
 import { recordFrom } from './window.ts'
 import type { Line, Window } from './window.ts'
 
@@ -17,6 +18,16 @@ export function lastPromptIn(window: Window, sessionId: string): { lastPrompt?: 
       const said = promptIn(record)
       if (said) return said
     }
+  }
+  return undefined
+}
+
+/** When the newest prompt in a window was written, in milliseconds since the epoch; a command is one here. Pure. */
+export function lastPromptTime(window: Window, sessionId: string): number | undefined {
+  for (const line of window.lines.toReversed()) {
+    const records = mayHoldPrompt(window.text, line) ? lightRecords(window, line, sessionId) : []
+    const prompt = records.findLast((record) => promptOf(record) !== undefined)
+    if (prompt) return timeOf(prompt['timestamp'])
   }
   return undefined
 }

@@ -1,12 +1,9 @@
-import { dirname } from 'node:path'
 import { isAbsent } from '@loci/disk'
-import { readArchived } from './archived.ts'
 import { cwdFilter } from './cwd-filter.ts'
 import { namedIn, nextTurn, statFile, statTranscripts } from './find-transcripts.ts'
 import type { NamedTranscript } from './find-transcripts.ts'
-import { readTranscriptInfo } from './session-info.ts'
+import { readMark, readTranscriptInfo } from './session-info.ts'
 import type { SessionInfo, TranscriptInfo } from './session-info.ts'
-import { sideDirectory } from './session-path.ts'
 
 /**
  * The sessions below `projectsDir`, newest activity first, whatever folder they are in: two paths can share a folder,
@@ -134,12 +131,6 @@ function readCandidate(candidate: NamedTranscript): Listed | undefined {
   const read = readOrDamaged(candidate)
   if (read?.hasConversation !== true) return undefined
   return { ...read, orderMs: read.info.lastActivityMs }
-}
-
-async function readMark(info: SessionInfo): Promise<void> {
-  const mark = await readArchived(sideDirectory(dirname(info.path), info.sessionId))
-  info.archived = mark.archived
-  info.damaged ||= mark.damage !== undefined
 }
 
 function readOrDamaged({ sessionId, path }: NamedTranscript): TranscriptInfo | undefined {

@@ -5,7 +5,7 @@ import { lookAtEnds } from './head-tail.ts'
 import type { Ends } from './head-tail.ts'
 import { lastActivity } from './last-activity.ts'
 import type { LastActivity } from './last-activity.ts'
-import { lastPromptIn } from './last-prompt.ts'
+import { lastPromptIn, lastPromptTime } from './last-prompt.ts'
 import { readHead } from './read-head.ts'
 import type { HeadFacts } from './read-head.ts'
 import { sideDirectory } from './session-path.ts'
@@ -38,6 +38,7 @@ export interface SessionInfo {
    */
   lastActivityMs: number
   sizeBytes: number
+  /** Whether it was taken out of lists, and has had no prompt since. */
   archived: boolean
   /** The session that this one was forked from. */
   forkedFrom?: string
@@ -59,8 +60,28 @@ const LONGER_BYTES = 1024 * 1024
 export async function sessionInfo(path: string): Promise<SessionInfo | undefined> {
   const read = readTranscriptInfo(path)
   if (read === undefined) return undefined
-  const { archived, damage } = await readArchived(sideDirectory(dirname(path), read.info.sessionId))
-  return { ...read.info, archived, damaged: read.info.damaged || damage !== undefined }
+  await readMark(read.info)
+  return read.info
+}
+
+/**
+ * Puts into what the transcript tells whether the session is archived: it was, and has had no prompt since. To go on
+ * with a session takes it back into lists.
+ */
+export async function readMark(info: SessionInfo): Promise<void> {
+  const { path, sessionId } = info
+  const { archived, atMs, damage } = await readArchived(sideDirectory(dirname(path), sessionId))
+  info.damaged ||= damage !== undefined
+  info.archived =
+    archived && !(atMs !== undefined && info.lastActivityMs > atMs && hasPromptAfter(info, atMs))
+}
+
+function hasPromptAfter({ path, sessionId }: SessionInfo, sinceMs: number): boolean {
+  const found = lookAtEnds(path, {}, (ends) => {
+    const parts = ends.whole === undefined ? [ends.longerTail(LONGER_BYTES), ends.head] : [ends.whole]
+    return parts.some((bytes) => (lastPromptTime(windowOf(bytes), sessionId) ?? 0) > sinceMs)
+  })
+  return found === true
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   forkSession,
   listSessions,
   openSession,
+  sessionInfo,
   unarchiveSession,
 } from '@loci/session-jsonl'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -35,6 +36,29 @@ const listed = async (archived: boolean): Promise<string[]> =>
 
 describe('an archived session', () => {
   const clock = (): Date => new Date('2026-11-30T10:00:00.000Z')
+  const sayAt = (type: 'user' | 'assistant', timestamp: string, fields: object = {}) =>
+    ({ type, timestamp, message: { role: type, content: 'on' }, ...fields }) as const
+
+  test('that is gone on with comes back: a prompt after the mark counts, nothing else does', async () => {
+    await archiveSession({ ...address(), clock })
+    const isArchived = async (): Promise<boolean | undefined> => (await sessionInfo(made.file))?.archived
+    const session = await openSession(address())
+    await session.append(sayAt('assistant', '2026-11-30T10:00:01.000Z'))
+    await session.append(sayAt('user', '2026-11-30T10:00:02.000Z', { isMeta: true }))
+    await session.append(sayAt('user', '2026-11-30T09:59:59.000Z'))
+    await session.record({ type: 'custom-title', customTitle: 'Still' })
+    expect(await isArchived()).toBe(true)
+    expect(await listed(false)).toEqual([OTHER])
+    await session.append(sayAt('user', '2026-11-30T10:00:03.000Z'))
+    expect(await isArchived()).toBe(false)
+    // However much comes after it.
+    await session.append(sayAt('assistant', '2026-11-30T10:00:04.000Z', { padding: 'x'.repeat(100_000) }))
+    expect(await isArchived()).toBe(false)
+    expect(await listed(false)).toEqual([SID, OTHER])
+    await archiveSession({ ...address(), clock: () => new Date('2026-11-30T10:00:05.000Z') })
+    expect(await isArchived()).toBe(true)
+    await session.close()
+  })
 
   test('is listed only where archived ones are asked for, and comes back', async () => {
     const before = await readFile(made.file)
@@ -53,7 +77,7 @@ describe('an archived session', () => {
   test('may have had no side files, or be open', async () => {
     const session = await openSession({ projectDir: made.projectDir, sessionId: OTHER })
     await archiveSession({ projectDir: made.projectDir, sessionId: OTHER })
-    await session.append({ type: 'user', message: { role: 'user', content: 'still here' } })
+    await session.append({ type: 'assistant', message: { role: 'assistant', content: 'still here' } })
     await session.close()
     expect(await listed(false)).toEqual([SID])
   })
