@@ -1,5 +1,6 @@
 // Writes to a session as argv[2] (JSON) says, and prints what was acknowledged, a line each, as soon as it was: the
 // uuid of an entry, `record N` or `tip UUID`. With `dieAt` it ends itself by SIGKILL before that file operation.
+import { writeSync } from 'node:fs'
 import { setFaultHook } from '@loci/disk/testing'
 import { createSession, forkSession, openSession, renameSession, tagSession } from '@loci/session-jsonl'
 
@@ -19,7 +20,8 @@ const {
   dieAt,
 } = JSON.parse(process.argv[2])
 
-const said = (line) => process.stdout.write(`${line}\n`)
+// Past the stream, which keeps lines back while nobody reads and the event loop has no turn.
+const said = (line) => writeSync(1, `${line}\n`)
 let operations = 0
 setFaultHook(() => {
   operations += 1
