@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 /** Something to be appended. Its lines are made when its turn comes, since they depend on what was appended before. */
 export interface PendingWrite {
   /** About how many bytes its lines take. */
@@ -17,6 +19,8 @@ export class WriteQueue {
   readonly #undo: { begin: () => void; rollBack: () => void }
   readonly #waiting = new Line<PendingWrite | (() => Promise<void>)>()
   #running: Promise<void> | undefined
+  /** How many batches were written. */
+  #batches = 0
 
   /**
    * @param write writes lines in one call
@@ -68,7 +72,12 @@ export class WriteQueue {
       if (typeof next === 'function') {
         this.#waiting.leave()
         await next()
-      } else await this.#runBatch()
+      } else {
+        await this.#runBatch()
+        this.#batches += 1
+        // What is written without waiting gives nobody else a turn.
+        if (this.#batches % BATCHES_A_TURN === 0) await nextTurn()
+      }
     }
     // In the same step in which nobody was seen waiting, so that nobody waits for ever.
     this.#running = undefined
@@ -105,6 +114,9 @@ export class WriteQueue {
 
 /** How much is written in one call, unless a single line takes more. */
 export const MAX_BATCH_BYTES: number = 256 * 1024
+
+/** After so many batches timers and other files have their turn. */
+const BATCHES_A_TURN = 32
 
 /** First come, first served; leaving costs the same however many wait. */
 class Line<T> {

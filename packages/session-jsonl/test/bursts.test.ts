@@ -108,3 +108,20 @@ test('a tip that is moved to what was only just asked for names the prompt there
   await session.close()
   await made.remove()
 })
+
+test('others have their turn while many appends are made one after the other', async () => {
+  const made = await project(undefined)
+  const session = await createSession({ projectDir: made.projectDir, sessionId: SID })
+  await session.append({ type: 'user', message: { role: 'user', content: 'first' } })
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    if (turns < 1_000) setImmediate(count)
+  }
+  setImmediate(count)
+  for (let n = 0; n < 320; n += 1)
+    await session.append({ type: 'user', message: { role: 'user', content: `say ${n}` } })
+  expect(turns).toBeGreaterThanOrEqual(9)
+  await session.close()
+  await made.remove()
+})
