@@ -291,9 +291,9 @@ export class JsonlSession implements Session {
     const offset = this.#foreign
     if (offset === undefined) return []
     const line = this.#transcript.lineAt(offset)
+    if (line === undefined) return []
     const message = `Line ${line} was written by another program while this session was open here; both ends are in tips()`
-    const place = line === undefined ? { offset } : { offset, line }
-    return [{ kind: 'foreign-writer', path: this.path, ...place, message }]
+    return [{ kind: 'foreign-writer', path: this.path, offset, line, message }]
   }
 
   async #chain(file: OpenFile | undefined, tip: string | undefined): Promise<ReadChain> {

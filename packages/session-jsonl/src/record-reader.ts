@@ -11,16 +11,18 @@ export interface Place {
   readonly length: number
 }
 
-const WINDOW_BYTES = 1024 * 1024
+const FIRST_BYTES = 16 * 1024
+const MOST_BYTES = 1024 * 1024
 
 /**
- * Reads stretches of a file that mostly follow each other, a large piece at a time into one piece of memory.
+ * Reads stretches of a file that mostly follow each other: for the first a small piece, and larger ones as it goes on.
  */
 export class RangeReader {
   readonly #file: OpenFile
   #buffer: Buffer = Buffer.alloc(0)
   #from = 0
   #length = 0
+  #pieceBytes = FIRST_BYTES
 
   constructor(file: OpenFile) {
     this.#file = file
@@ -43,8 +45,9 @@ export class RangeReader {
   }
 
   async #load(offset: number, length: number): Promise<void> {
-    const size = Math.max(length, WINDOW_BYTES)
-    // Not from the pool, and not a fresh one each time: touching fresh memory costs more than reading.
+    const size = Math.max(length, this.#pieceBytes)
+    this.#pieceBytes = Math.min(4 * this.#pieceBytes, MOST_BYTES)
+    // Not a fresh one each time: touching fresh memory costs more than reading.
     if (this.#buffer.length < size) this.#buffer = Buffer.allocUnsafeSlow(size)
     this.#length = 0
     this.#length = await this.#file.readFull(this.#buffer.subarray(0, size), offset)

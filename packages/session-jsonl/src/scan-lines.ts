@@ -17,17 +17,22 @@ export interface ScannedLines {
   readonly lines: LineFacts[]
 }
 
-/** How much is read at a time. One piece of memory for all: touching fresh memory costs more than reading. */
+/** How much is read at a time. */
 const WINDOW_BYTES = 1024 * 1024
+/** No line is longer that can be read; see {@link MAX_LINE_BYTES}. */
+const MOST_BYTES = MAX_LINE_BYTES + WINDOW_BYTES
+
+/** Memory of windows that nobody reads into at the moment: touching fresh memory costs more than reading. */
+const free: Buffer[] = []
 
 /**
  * Scans lines of a transcript from its end: a window is read, the lines in it are looked at, and the next window ends
- * where the first whole line of this one begins. Memory is one window, or the longest line.
+ * where the first whole line of this one begins. While a window is looked at it takes its memory, or twice the longest
+ * line's; nothing is kept.
  */
 export class BackwardScan {
   readonly #file: OpenFile
   readonly #windowBytes: number
-  #buffer: Buffer = Buffer.alloc(0)
 
   /** @param windowBytes how much is read at a time */
   constructor(file: OpenFile, windowBytes: number = WINDOW_BYTES) {
@@ -43,25 +48,23 @@ export class BackwardScan {
    * @returns `undefined` where a line is too long to be held, or the file has become shorter
    */
   async before(end: number, floor = 0, eager?: EagerWalk): Promise<ScannedLines | undefined> {
-    for (let size = this.#windowBytes; ; size *= 2) {
-      const start = Math.max(floor, end - size)
-      const bytes = await this.#read(start, end)
-      if (bytes === undefined) return undefined
-      const first = start === floor ? 0 : lineStartIn(bytes)
-      if (first === undefined) {
-        if (bytes.length > MAX_LINE_BYTES) return undefined
-        continue
+    let memory = free.pop() ?? Buffer.alloc(0)
+    try {
+      for (let size = this.#windowBytes; ; size = Math.min(2 * size, MOST_BYTES)) {
+        const start = Math.max(floor, end - size)
+        if (memory.length < end - start) memory = Buffer.allocUnsafeSlow(end - start)
+        const bytes = memory.subarray(0, end - start)
+        if ((await this.#file.readFull(bytes, start)) < bytes.length) return undefined
+        const first = start === floor ? 0 : lineStartIn(bytes)
+        if (first !== undefined) {
+          const lines = scanLines(bytes, { from: first, base: start, path: this.#file.path, eager })
+          return { begin: start + first, finished: start + bytes.lastIndexOf(LF) + 1, lines }
+        }
+        if (size === MOST_BYTES) return undefined
       }
-      const lines = scanLines(bytes, { from: first, base: start, path: this.#file.path, eager })
-      return { begin: start + first, finished: start + bytes.lastIndexOf(LF) + 1, lines }
+    } finally {
+      if (memory.length <= WINDOW_BYTES && free.length < 2) free.push(memory)
     }
-  }
-
-  async #read(start: number, end: number): Promise<Buffer | undefined> {
-    const length = end - start
-    if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafeSlow(length)
-    const bytes = this.#buffer.subarray(0, length)
-    return (await this.#file.readFull(bytes, start)) === length ? bytes : undefined
   }
 }
 
