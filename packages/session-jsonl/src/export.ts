@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { analyse, chainTo, entryNode, recordsOf } from './analysis.ts'
-import { formatJson } from './entry.ts'
+import { formatJson, isObject } from './entry.ts'
 import { documentOf } from './export-document.ts'
 import { renderHtml } from './export-html.ts'
 import { renderMarkdown } from './export-markdown.ts'
@@ -23,13 +23,16 @@ import type { TranscriptItem } from './transcript.ts'
  * cannot look into and is left out. With it each line of `jsonl` is a record, written anew; what cannot be read or
  * nests too deep is left out, and a line `{ type: 'unreadable', kind, offset, length, line }` stands in its place.
  *
- * @throws {TypeError} for another format, a `redact` that is no function, or a `path` that is no string
+ * @throws {TypeError} with the first step, for another format, a `redact` that is no function, or a `path` that is no
+ * string
  * @throws {LociError} SESSION_NOT_FOUND; DISK_IO, also when it is no file
  */
 export async function* exportSession(
   path: string,
   options: { format: 'markdown' | 'html' | 'jsonl'; redact?: ((text: string) => string) | undefined },
 ): AsyncIterable<string> {
+  if (typeof path !== 'string' || !isObject(options))
+    throw new TypeError('exportSession takes a path and options: exportSession(path, { format, redact? })')
   const { format, redact } = options
   if (format !== 'markdown' && format !== 'html' && format !== 'jsonl')
     throw new TypeError(`format must be 'markdown', 'html' or 'jsonl'`)

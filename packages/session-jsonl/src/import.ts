@@ -56,6 +56,7 @@ export async function findImportable(place: string): Promise<string[]> {
  * @param options.transcripts as {@link findImportable} gives them
  * @param options.projectsDir where they go
  * @param options.alongside carries what the session has elsewhere, before its transcript appears
+ * @throws {TypeError} with the first step, when `transcripts` is no array of paths or `projectsDir` is no path
  * @throws {LociError} DISK_FULL; DISK_IO when `projectsDir` cannot be listed
  */
 export async function* importSessions(options: {
@@ -64,6 +65,10 @@ export async function* importSessions(options: {
   alongside?: CarryAlongside | undefined
 }): AsyncIterable<SessionImport> {
   const { transcripts, projectsDir, alongside = nothing } = options
+  if (!Array.isArray(transcripts) || !transcripts.every((path) => typeof path === 'string'))
+    throw new TypeError('transcripts must be an array of paths, as findImportable gives them')
+  if (typeof projectsDir !== 'string' || projectsDir === '') throw new TypeError('projectsDir must be a path')
+  if (typeof alongside !== 'function') throw new TypeError('alongside must be a function')
   const ours = new Map<string, string[]>()
   const remember = (path: string): void => {
     const id = basename(path, '.jsonl')

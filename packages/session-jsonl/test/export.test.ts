@@ -414,6 +414,13 @@ describe('what is refused', () => {
     ['a redact that is none', 'x', { format: 'html', redact: 5 }, TypeError],
     ['a path that is none', 5, { format: 'jsonl' }, TypeError],
     [
+      'one object for both',
+      { path: 'x', format: 'jsonl' },
+      undefined,
+      /exportSession\(path, \{ format, redact\? \}\)/,
+    ],
+    ['a format for the options', 'x', 'jsonl', /exportSession\(path, \{ format, redact\? \}\)/],
+    [
       'a session that is not there, as markdown',
       '/nowhere/x.jsonl',
       { format: 'markdown' },

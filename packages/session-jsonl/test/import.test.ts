@@ -438,3 +438,27 @@ test('an archived session stays archived, and one that was archived here too', a
   await importFrom()
   expect(await listSessions({ projectsDir: projectsDir() })).toEqual([])
 })
+
+test.each([
+  [
+    'transcripts that are a text',
+    { transcripts: 'x', projectsDir: 'p' },
+    'transcripts must be an array of paths',
+  ],
+  ['no transcripts', { projectsDir: 'p' }, 'transcripts must be an array of paths'],
+  [
+    'a transcript that is no path',
+    { transcripts: [1], projectsDir: 'p' },
+    'transcripts must be an array of paths',
+  ],
+  ['no projectsDir', { transcripts: ['x'] }, 'projectsDir must be a path'],
+  ['an alongside that is none', { transcripts: [], projectsDir: 'p', alongside: 1 }, 'alongside must be'],
+])('%s: a TypeError, and nothing is looked at', async (_what, options, message) => {
+  const looked: string[] = []
+  setFaultHook((operation) => void looked.push(operation))
+  const results = importSessions(options as unknown as Parameters<typeof importSessions>[0])
+  const first = results[Symbol.asyncIterator]().next()
+  await expect(first).rejects.toThrow(TypeError)
+  await expect(first).rejects.toThrow(message)
+  expect(looked).toEqual([])
+})
