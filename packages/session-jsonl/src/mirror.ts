@@ -11,7 +11,11 @@ import type { Mirror, SessionStore } from './store.ts'
 import { transcriptsBelow } from './store-layout.ts'
 
 export interface MirrorOptions {
-  /** The most that is read ahead for the store at a time, in bytes; a single longer line is read whole. Default 1 MiB. */
+  /**
+   * The most that is read ahead for the store at a time, in bytes; a single longer line is read whole. Default 1 MiB.
+   * At the start and after each call that failed, what `store.load` gives is held beside it: a whole transcript, as
+   * objects.
+   */
   maxQueueBytes?: number | undefined
   /** Under which project the store keeps the session. Default: the name of the session's folder. */
   projectKey?: string | undefined
@@ -28,7 +32,7 @@ export interface MirrorOptions {
 
 /**
  * Copies a session, with its subagents' transcripts, into a store, now and as it grows. The local files are the truth:
- * nothing is queued in memory but what is being sent, at most `maxQueueBytes`; a store that is slow, dead or hangs is
+ * nothing is queued in memory but what is being sent, see `maxQueueBytes`; a store that is slow, dead or hangs is
  * given the rest from the files when it answers again. It never delays or fails an append, and no rejection is left
  * unhandled.
  *
@@ -42,10 +46,14 @@ export interface MirrorOptions {
  * - Appends of this process through `session` are noticed at once; lines of others, and subagents', with the next of
  *   these or with `flush()`. Damaged lines are not sent, nor a last line without newline until it has one.
  * - Without a `flush()` that waits, the mirror does not keep the process alive.
+ *
+ * @throws {TypeError} for a store without `append` or `load`, or a wrong option
  */
 export function mirrorSession(session: Session, store: SessionStore, options: MirrorOptions = {}): Mirror {
   return new SessionMirror(session, store, options)
 }
+
+const GOES_ON = 'it goes on; flush again'
 
 interface Waiting {
   resolve: () => void
@@ -80,6 +88,9 @@ class SessionMirror implements Mirror {
     this.#chunkBytes = options.maxQueueBytes ?? 1024 * 1024
     if (!Number.isSafeInteger(this.#chunkBytes) || this.#chunkBytes < 1)
       throw new TypeError('maxQueueBytes must be a whole number from 1')
+    const given = store as Partial<SessionStore> | null | undefined
+    if (typeof given?.append !== 'function' || typeof given.load !== 'function')
+      throw new TypeError('store must have the methods append and load')
     this.#follow(session.path)
     this.#unwatch = watchGrowth(session, () => this.#onGrowth())
     this.#wake()
@@ -98,9 +109,9 @@ class SessionMirror implements Mirror {
   flush(options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
     const { signal } = options
     if (this.#isClosed) return Promise.reject(this.#unavailable('is closed'))
-    if (signal?.aborted === true) return Promise.reject(this.#unavailable('was not waited for'))
+    if (signal?.aborted === true) return Promise.reject(this.#unavailable('was not waited for', GOES_ON))
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => waiting.reject(this.#unavailable('was not waited for any longer'))
+      const onAbort = (): void => waiting.reject(this.#unavailable('was not waited for any longer', GOES_ON))
       const settle = (): void => {
         this.#waiting.delete(waiting)
         signal?.removeEventListener('abort', onAbort)
@@ -224,9 +235,9 @@ class SessionMirror implements Mirror {
     this.#transcripts.set(path, new MirroredTranscript({ path, key, chunkBytes: this.#chunkBytes }))
   }
 
-  #unavailable(what: string): LociError {
+  #unavailable(what: string, advice = 'mirror the session again'): LociError {
     const why = this.#lastError === undefined ? '' : `; it last failed with: ${errorMessage(this.#lastError)}`
-    const message = `The mirror of session ${this.#session.id} ${what} before the store had everything${why}. The local files have it; mirror the session again`
+    const message = `The mirror of session ${this.#session.id} ${what} before the store had everything${why}. The local files have it; ${advice}`
     const details = { sessionId: this.#session.id, lag: this.lag }
     return new LociError('STORE_UNAVAILABLE', message, { details, cause: this.#lastError })
   }

@@ -133,6 +133,10 @@ describe('what reaches the store', () => {
     await mirror.close()
     await session.close()
     expect(() => mirrorSession(session, store, { maxQueueBytes: 0 })).toThrow(TypeError)
+    for (const none of [undefined, null, {}, { append: () => undefined }, { load: () => undefined }])
+      expect(() => mirrorSession(session, none as unknown as SessionStore)).toThrow(
+        new TypeError('store must have the methods append and load'),
+      )
   })
 
   test('subagents under their subpath, with what describes them whenever that changes', async () => {
@@ -372,13 +376,21 @@ describe('flush and close', () => {
     controller.abort()
     expect(await first).toMatchObject({
       code: 'STORE_UNAVAILABLE',
+      message: expect.stringMatching(/; it goes on; flush again$/),
       cause: new Error('the store refuses'),
       details: { sessionId: SID, lag: mirror.lag },
     })
-    expect(await flushError(mirror, controller.signal)).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect(await flushError(mirror, controller.signal)).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringMatching(/; it goes on; flush again$/),
+    })
     await mirror.close()
-    expect(await second).toMatchObject({ code: 'STORE_UNAVAILABLE' })
-    expect(await flushError(mirror)).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    const ended = {
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringMatching(/; mirror the session again$/),
+    }
+    expect(await second).toMatchObject(ended)
+    expect(await flushError(mirror)).toMatchObject(ended)
     expect(options.timers.waits).toEqual([])
     await say(session, 'after the mirror')
     await session.close()
