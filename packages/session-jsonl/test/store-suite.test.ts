@@ -93,3 +93,21 @@ function bound(store: Required<SessionStore>): Required<SessionStore> {
     listSubkeys: (key) => store.listSubkeys(key),
   }
 }
+
+test('a failure names the key, and the texts of the entries that differ', async () => {
+  const tests: { name: string; run: () => Promise<void> }[] = []
+  const lossy = (): SessionStore => {
+    const store = bound(memorySessionStore())
+    const load = async (key: SessionKey): Promise<SessionStoreEntry[] | null> =>
+      (await store.load(key))?.filter(({ message }) => !JSON.stringify(message ?? '').includes('"of ')) ??
+      null
+    return { ...store, load }
+  }
+  testSessionStore({ test: (name, run) => tests.push({ name, run }), createStore: lossy })
+  const hostile = tests.find(({ name }) => name.includes('a hostile session is refused'))
+  const error: unknown = await hostile?.run().catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({ name: 'AssertionError' })
+  expect(String(error)).toMatch(
+    /under {"projectKey":"-suite-[-\w]+","sessionId":"a"}, nothing is where "of a plain key" \([-\w]{36}\) should be/,
+  )
+})

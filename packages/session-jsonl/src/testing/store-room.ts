@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { SessionKey, SessionStore, SessionStoreEntry } from '../store.ts'
 import type { StoreSuiteOptions, StoreUnderTest } from './store-suite.ts'
 
@@ -52,16 +53,36 @@ export function entries(count: number, text = 'entry'): (SessionStoreEntry & { u
   return Array.from({ length: count }, (_, n) => entry(`${text} ${n}`))
 }
 
-/** Fails unless the store gives exactly these entries, in this order, under the key. */
+/** Fails unless the store gives exactly these entries, in this order, under the key; names the key and an entry. */
 export async function assertHolds(
   store: SessionStore,
   key: SessionKey,
   expected: readonly SessionStoreEntry[],
 ): Promise<void> {
-  const held = await store.load(key)
-  assert.ok(Array.isArray(held), `load gave ${held === null ? 'null' : typeof held} where entries were kept`)
-  assert.deepStrictEqual(held.map(idOf), expected.map(idOf), 'other entries, or in another order')
-  assert.deepStrictEqual(held, expected)
+  const held: unknown = await store.load(key)
+  const where = `under ${JSON.stringify(key)}`
+  if (!Array.isArray(held)) {
+    const gave = held === null ? 'null' : typeof held
+    return assert.fail(`${where}, load gave ${gave} where ${told(expected[0])} was kept`)
+  }
+  const odd = expected.findIndex((one, at) => !isDeepStrictEqual(held[at], one))
+  if (odd === -1 && held.length === expected.length) return
+  const at = odd === -1 ? expected.length : odd
+  const message = `${where}, ${told(held[at])} is where ${told(expected[at])} should be, the entry number ${at}`
+  throw new assert.AssertionError({
+    message,
+    actual: held[at],
+    expected: expected[at],
+    operator: 'deepStrictEqual',
+  })
+}
+
+/** An entry in a message: its text, cut, and what tells it from others of the same text. */
+function told(given: unknown): string {
+  if (given === undefined) return 'nothing'
+  const { type, uuid, message } = given as { type?: unknown; uuid?: unknown; message?: { content?: unknown } }
+  const text = JSON.stringify(message?.content ?? type)
+  return `${text.length > 200 ? `${text.slice(0, 200)}…` : text} (${String(uuid ?? type)})`
 }
 
 /** Fails unless the store gives `null` for the key. */
