@@ -89,9 +89,9 @@ export function openScratchpad(options: SessionAddress & { waitMs?: number }): S
     return inTurn(dir, async () => {
       // Before the first step that could lead through a link.
       await pathOf(name).catch((error: unknown) => {
-        throw isAbsent(error) ? notFound(transcript, error) : error
+        throw isAbsent(error) ? unwritten(transcript, sessionId, error) : error
       })
-      if ((await orAbsent(files.lstat(transcript))) === undefined) throw notFound(transcript)
+      if ((await orAbsent(files.lstat(transcript))) === undefined) throw unwritten(transcript, sessionId)
       await files.mkdir(dirname(dir), 0o755)
       const lease = await takeScratchLease(dir, sessionId, waitMs).catch((error: unknown) => {
         // The session was deleted while this waited for its turn.
@@ -154,6 +154,12 @@ export function openScratchpad(options: SessionAddress & { waitMs?: number }): S
       }
     },
   }
+}
+
+/** The error for a session that nothing was appended to. One that was deleted looks the same. */
+function unwritten(path: string, sessionId: string, cause?: unknown): LociError {
+  const message = `Session ${sessionId} has no transcript yet; append first`
+  return new LociError('SESSION_NOT_FOUND', message, { details: { path }, cause })
 }
 
 /** Removes a folder that holds nothing but locks and scratch. */

@@ -216,7 +216,10 @@ describe('a change', () => {
         () => nobody.update('a', more),
         () => nobody.remove('a'),
       ])
-        await expect(change()).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+        await expect(change()).rejects.toMatchObject({
+          code: 'SESSION_NOT_FOUND',
+          message: `Session ${OTHER} has no transcript yet; append first`,
+        })
     }
     expect(await made.snapshot()).toEqual(before)
   })
