@@ -24,7 +24,8 @@ import { StoredUuids } from './stored-uuids.ts'
  *   lease meanwhile: a session that is open for writing is refused (SESSION_LOCKED). A call that rejects, or is killed,
  *   may have kept a beginning of its batch; the same call again keeps the rest, and nothing twice.
  * - `load` leaves out what is damaged; `verifySession` reports it.
- * - `listSessionSummaries` folds every line: a file is read whole once in a process, then only what it grew by.
+ * - `listSessionSummaries` folds every line: a file is read whole once in a process, then only what it grew by. Of the
+ *   files asked for last, 4,096 are remembered so; `append` remembers the uuids of 64. Others are read whole again.
  * - `delete` without `subpath` takes all of the session's side files along, as `deleteSession` does. A session that is
  *   not there is no error.
  * - No call works outside `projectsDir` or through a link below it.

@@ -1,5 +1,6 @@
 import type { OpenFile } from '@loci/disk'
 import type { Entry, RecordDraft } from './entry.ts'
+import { RecentlyUsed } from './recently-used.ts'
 import { RecordCursor } from './record-cursor.ts'
 
 /** How many files are remembered; one that is not is read again. */
@@ -7,19 +8,12 @@ const MOST_FILES = 64
 
 /** Knows which uuids are in the files of a store, whoever wrote them, by reading what each grew by. */
 export class StoredUuids {
-  /** The file used last is the last. */
-  readonly #files = new Map<string, { cursor: RecordCursor; uuids: Set<string> }>()
+  readonly #files = new RecentlyUsed<{ cursor: RecordCursor; uuids: Set<string> }>(MOST_FILES)
 
   /** The uuids in an open file. One call at a time for each file. */
   async in(file: OpenFile): Promise<ReadonlySet<string>> {
-    const known = this.#files.get(file.path) ?? openIndex()
-    this.#files.delete(file.path)
+    const known = this.#files.get(file.path, openIndex)
     await known.cursor.catchUp(file)
-    this.#files.set(file.path, known)
-    for (const path of this.#files.keys()) {
-      if (this.#files.size <= MOST_FILES) break
-      this.#files.delete(path)
-    }
     return known.uuids
   }
 }
