@@ -21,7 +21,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   'sessions search': {
     summary: 'find words, or a "phrase", in what was said',
-    options: ['all', 'limit'],
+    options: ['all', 'limit', 'archived'],
     parameters: ['QUERY'],
     load: async () => (await import('./commands/search.ts')).searchCommand,
   },

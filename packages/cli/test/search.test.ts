@@ -87,6 +87,14 @@ test('--all, --limit, and a phrase', async () => {
   expect(await ids('"is the fox"')).toEqual([FIRST, ''])
 })
 
+test('archived sessions are searched with --archived only', async () => {
+  await run('sessions', 'archive', SECOND)
+  const ids = async (...argv: string[]): Promise<string[]> =>
+    (await run('sessions', 'search', 'fox', ...argv)).out.split('\n').map((line) => line.slice(0, 36))
+  expect(await ids()).toEqual([FIRST, ''])
+  expect(await ids('--archived')).toEqual([SECOND, FIRST, ''])
+})
+
 test('nothing found is said, and is no failure', async () => {
   expect(await run('sessions', 'search', 'hound')).toEqual(
     expect.objectContaining({
@@ -119,7 +127,7 @@ test.each([
   [[], 'sessions search needs QUERY'],
   [['two', 'words'], 'sessions search takes no further word: "words"'],
   [['x', '--limit', '0'], '--limit takes a whole number from 1, not "0"'],
-  [['x', '--archived'], 'sessions search has no option --archived'],
+  [['x', '--format', 'html'], 'sessions search has no option --format'],
 ])('%j is a usage error', async (argv, what) => {
   const { code, err } = await run('sessions', 'search', ...argv)
   expect({ code, err }).toEqual({ code: 2, err: `loci: ${what}; see loci --help\n` })

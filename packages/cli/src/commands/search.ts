@@ -17,6 +17,7 @@ export async function searchCommand(context: CommandContext): Promise<CommandRes
     projectsDir: home.projectsDir,
     query,
     ...(options.all === true ? {} : { cwd }),
+    ...(options.archived === true ? { archived: true } : {}),
     ...(options.limit === undefined ? {} : { limit: parseCount('limit', options.limit) }),
     onProgress: (progress) => (unreadable = progress.unreadable),
   })
