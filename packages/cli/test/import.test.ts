@@ -108,6 +108,19 @@ describe('sessions import', () => {
     },
   )
 
+  test.each([['a transcript'], ['a folder']])(
+    'looks for a file history only beside projects: not for %s elsewhere',
+    async (what) => {
+      const name = `${SESSION}.jsonl`
+      await cp(join(theirProject(), name), work.path(`kept/some/folder/${name}`))
+      // Beside the folder's folder, as beside projects: not that session's, whatever its name.
+      await cp(historyOf('user/.claude'), work.path(`kept/file-history/${SESSION}`), { recursive: true })
+      const place = what === 'a folder' ? 'kept/some' : `kept/some/folder/${name}`
+      expect((await imported(work.path(place))).report.imported).toHaveLength(1)
+      expect(await backups('user/.loci')).toEqual([])
+    },
+  )
+
   test('refuses what is not there, and makes nothing', async () => {
     const before = await work.snapshot()
     const { code, err } = await run('sessions', 'import', 'nowhere')

@@ -28,7 +28,7 @@ export async function importCommand(context: CommandContext): Promise<CommandRes
   if (transcripts.length > 0) await context.home.claim()
   const value: ImportReport = { imported: [], extended: [], unchanged: [], skipped: [] }
   let done = 0
-  for await (const result of importWithHistory(context.home, transcripts)) {
+  for await (const result of importWithHistory(context.home, context.cwd, transcripts)) {
     note(value, result)
     done += 1
     if (done % PROGRESS_EVERY === 0) context.showProgress(`${done} of ${transcripts.length} sessions`)
