@@ -20,6 +20,9 @@ export interface AppendedTo {
  * Several processes may append to one file: a write in append mode lands after all bytes written before it.
  * Blank lines can then stand between records (a writer that looks during another's write takes it for torn).
  *
+ * Up to 64 KiB are written at once (`writeAllNow`): nothing else of this process runs until the system has taken them,
+ * however long that takes. More is written on another thread. A flush is never waited for so.
+ *
  * What survives a crash: every record whose call resolved (handed to the operating system; flush with
  * `file.datasync()` for a power cut), and of the one being written a beginning at most.
  *

@@ -35,10 +35,11 @@ export interface Session {
   readonly tip: string | null
   /**
    * Appends an entry after the tip, or after `parentUuid`, and makes it the tip. Resolves to the entry as it is on
-   * disk, once the operating system has it (`fsync`: the disk). After every 32 KiB of growth the title that the session
-   * has is said again in the same write, so that lists find it near the end. If it rejects, the tip stays; what of
+   * disk, once the operating system has it (`fsync`: the disk). After every 32 KiB of growth the title and the tag that the
+   * session has are said again in the same write, so that lists find them near the end. If it rejects, the tip stays; what of
    * it reached the file stays there, as damage or as a branch of its own. Appends that are called one after the other
    * without waiting are written together, up to 256 KiB at a time, and fail together.
+   * With durability `'os'` up to 64 KiB are handed over at once: the event loop waits for as long as the system takes.
    *
    * @throws {LociError} ENTRY_INVALID for a draft that can be no line here; ENTRY_NOT_FOUND for an unknown parent;
    * DISK_FULL, DISK_IO; SESSION_EXISTS or SESSION_LOCKED at the first append to a new session
