@@ -8,7 +8,8 @@ import { sessionPath, sideDirectory } from './session-path.ts'
 
 /**
  * Takes a session out of lists, but those that ask for archived ones. The transcript stays as it is; the mark is a file
- * of its own beside it, replaced in one step.
+ * of its own beside it, replaced in one step. It needs no lease and works on an open session. A prompt whose time is
+ * after the mark's takes the session back into lists; the mark stays.
  *
  * Source: `docs/formats/session.md`, archived.json.
  *
