@@ -39,7 +39,8 @@ export interface Session {
    * session has are said again in the same write, so that lists find them near the end. If it rejects, the tip stays; what of
    * it reached the file stays there, as damage or as a branch of its own. Appends that are called one after the other
    * without waiting are written together, up to 256 KiB at a time, and fail together.
-   * With durability `'os'` up to 64 KiB are handed over at once: the event loop waits for as long as the system takes.
+   * Up to 64 KiB are handed to the system at once: the event loop waits for as long as that takes, which with durability
+   * `'os'` is all there is to an append. The flush of `'fsync'` is never waited for so.
    *
    * @throws {LociError} ENTRY_INVALID for a draft that can be no line here; ENTRY_NOT_FOUND for an unknown parent;
    * DISK_FULL, DISK_IO; SESSION_EXISTS or SESSION_LOCKED at the first append to a new session
