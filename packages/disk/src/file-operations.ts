@@ -248,8 +248,8 @@ export type FileStats = BigIntStats
 /** Flags for {@link files.open} that have no letter: do not follow a link, do not block on a FIFO. */
 export const OPEN_REGULAR: number = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** Flags for {@link files.open} that have no letter: append to a file that is there, and make none. */
-export const OPEN_APPEND: number = constants.O_RDWR | constants.O_APPEND
+/** Flags for {@link files.open} that have no letter: append to a file that is there, make none, and follow no link. */
+export const OPEN_APPEND: number = constants.O_RDWR | constants.O_APPEND | constants.O_NOFOLLOW
 
 /** The value of `action`, or `undefined` if the file it works on is not there. */
 export async function orAbsent<T>(action: Promise<T>): Promise<T | undefined> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { files, filesNow, isAbsent, orAbsent } from '@loci/disk'
+import { fileErrno, files, filesNow, isAbsent, orAbsent } from '@loci/disk'
 import { sessionIdOf } from './session-path.ts'
 
 /** A transcript as a folder shows it, unread. */
@@ -71,9 +71,14 @@ export function statFile(path: string): { sizeBytes: number; mtimeMs: number } |
     const stat = filesNow.stat(path)
     return stat.isFile() ? { sizeBytes: stat.size, mtimeMs: stat.mtimeMs } : undefined
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (leadsNowhere(error)) return undefined
     throw error
   }
+}
+
+/** Whether there is nothing at the end of a path: no file, or links that go round. */
+function leadsNowhere(error: unknown): boolean {
+  return isAbsent(error) || fileErrno(error) === 'ELOOP'
 }
 
 /** So many files are asked for their times before others have their turn. */
@@ -87,5 +92,10 @@ export function nextTurn(): Promise<void> {
 }
 
 async function isDirectory(path: string): Promise<boolean> {
-  return (await orAbsent(files.stat(path)))?.isDirectory() === true
+  try {
+    return (await files.stat(path)).isDirectory()
+  } catch (error) {
+    if (leadsNowhere(error)) return false
+    throw error
+  }
 }

@@ -68,7 +68,9 @@ function lineageTo(table: LineTable, end: string): LineFacts[] {
   while (at) {
     path.push(at)
     const parent: string | null | undefined = at.parentUuid ?? at.boundary?.logicalParent
-    at = typeof parent === 'string' ? table.node(parent) : undefined
+    const named: LineFacts | undefined = typeof parent === 'string' ? table.node(parent) : undefined
+    // A boundary may name anything as what it closed; `fitTogether` has seen to the rest.
+    at = named && named.offset < at.offset ? named : undefined
   }
   return path.toReversed()
 }
@@ -80,6 +82,8 @@ class Surroundings {
   readonly #places: ReadonlyMap<LineFacts, number>
   readonly #read: ReadEntry
   readonly #said = new Map<LineFacts, Entry>()
+  /** The assistant lines on the way from which the rest of their message was read, upward and downward. */
+  readonly #followed = { [-1]: new Set<LineFacts>(), 1: new Set<LineFacts>() }
 
   constructor(table: LineTable, path: readonly LineFacts[], read: ReadEntry) {
     this.#table = table
@@ -92,6 +96,19 @@ class Surroundings {
     const wanted = new WantedLines(this.#table, { path: this.#path, also: [], from: 0 })
     const hasReplacements = this.#table.lines.some(({ type }) => type === 'content-replacement')
     const hung = new Set<number>()
+    let isWhole = await this.#readBeside(wanted, { hasReplacements, hung })
+    const found = (): { entry: Entry }[] => [...this.#said.values()].map((entry) => ({ entry }))
+    while (isWhole && wanted.addAnswersTo(found()))
+      isWhole = await this.#readBeside(wanted, { hasReplacements, hung })
+    if (!isWhole) return undefined
+    for (const place of hung) if (!(await this.#readAround(place))) return undefined
+    return this.#said
+  }
+
+  async #readBeside(
+    wanted: WantedLines,
+    { hasReplacements, hung }: { hasReplacements: boolean; hung: Set<number> },
+  ): Promise<boolean> {
     for (const line of this.#table.lines) {
       const isOnPath = this.#places.has(line)
       // Which calls there are decides which replacements are needed.
@@ -101,12 +118,11 @@ class Surroundings {
         (hasReplacements && line.type === 'assistant')
       const isBeside = !isOnPath && wanted.has(line)
       const entry = isAsked || isBeside ? await this.#entry(line) : undefined
-      if ((isAsked || isBeside) && entry === undefined) return undefined
+      if ((isAsked || isBeside) && entry === undefined) return false
       if (isOnPath || (isBeside && entry && !beginsTurn(entry))) wanted.open(line)
       if (isBeside) for (const place of this.#hangsAt(line)) hung.add(place)
     }
-    for (const place of hung) if (!(await this.#readAround(place))) return undefined
-    return this.#said
+    return true
   }
 
   async #entry(line: LineFacts): Promise<Entry | undefined> {
@@ -133,6 +149,7 @@ class Surroundings {
   }
 
   async #readMessage(from: number, step: 1 | -1): Promise<boolean> {
+    const followed = this.#followed[step]
     let message: string | undefined
     for (let place = from; ; place += step) {
       const line = this.#path[place]
@@ -142,8 +159,10 @@ class Surroundings {
       if (beginsTurn(entry)) return true
       if (line.type !== 'assistant') continue
       const id = messageId(entry) ?? ''
+      if (message === undefined && followed.has(line)) return true
       if (message !== undefined && id !== message) return true
       message = id
+      followed.add(line)
     }
   }
 }

@@ -53,6 +53,8 @@ export class JsonlSession implements Session {
   #foreign: number | undefined
   /** How far the file was looked through for such a line. */
   #checked = 0
+  /** Whether an append failed, and the tip has not been said since: what of it reached the file may stand last there. */
+  #isAstray = false
   #closing: Promise<void> | undefined
 
   constructor(id: string, path: string, options: SessionOptions, mode: 'write' | 'read') {
@@ -76,6 +78,7 @@ export class JsonlSession implements Session {
         this.#tip = this.#before.tip
         this.#last = this.#before.last
         this.#title.lookAgain()
+        this.#isAstray = true
       },
     })
   }
@@ -228,7 +231,7 @@ export class JsonlSession implements Session {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#queue.idle.then(() => this.#release())
+    this.#closing ??= this.#queue.idle.then(() => this.#sayTip()).then(() => this.#release())
     return this.#closing
   }
 
@@ -261,6 +264,7 @@ export class JsonlSession implements Session {
 
   async #write(lines: readonly string[]): Promise<void> {
     if (!(await this.#writable().append(lines))) this.#title.forget()
+    if (this.#tip !== this.#before.tip) this.#isAstray = false
     grew(this)
   }
 
@@ -345,6 +349,19 @@ export class JsonlSession implements Session {
       explicit: true,
       sessionId: this.id,
     })
+  }
+
+  /** Says where the tip is if the file, after an append that failed, would have it elsewhere. */
+  async #sayTip(): Promise<void> {
+    const file = this.#file()
+    if (!this.#isAstray || file === undefined) return
+    try {
+      await this.#transcript.catchUp(file)
+      const { tip } = await this.#transcript.standing(file)
+      if (tip !== this.#tip) await this.#write([`${await this.#tipLine(this.#tip)}\n`])
+    } catch {
+      // The disk still fails. Both ends are in the file, and tips() lists them.
+    }
   }
 
   async #release(): Promise<void> {

@@ -109,6 +109,8 @@ function flawFrom(table: LineTable, from: number): 'missing parent' | 'reaches b
   for (const line of table.lines) {
     if (line.offset < from || line.place === 'outside') continue
     if (line.place === 'nameless') return 'other'
+    const closed = line.boundary?.logicalParent
+    if (closed !== undefined && (table.node(closed)?.offset ?? 0) >= line.offset) return 'other'
     // A subagent's lines are of no conversation but its own.
     if (line.sidechain || line.parentUuid === null) continue
     if (line.parentUuid === undefined) return 'other'

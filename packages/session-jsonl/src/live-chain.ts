@@ -24,6 +24,21 @@ export async function readLiveChain(
 ): Promise<TreeNode[] | undefined> {
   const branch = await neededPart(table, whole, read)
   const wanted = new WantedLines(table, branch)
+  let nodes = await readNodes(table, { branch, wanted }, read)
+  // A result may say that it answers a line which was only found beside the branch.
+  while (nodes && wanted.addAnswersTo(nodes)) nodes = await readNodes(table, { branch, wanted }, read)
+  const byUuid = new Map(nodes?.map((node) => [node.entry.uuid, node]))
+  const tip = byUuid.get(branch.path.at(-1)?.uuid ?? '')
+  if (nodes === undefined || tip === undefined) return undefined
+  const tree: EntryTree = { path: '', byUuid, nodes, records: [], damage: [] }
+  return composeChain(tree, indexTools(tree), { tip, whole: false })
+}
+
+async function readNodes(
+  table: LineTable,
+  { branch, wanted }: { branch: Branch; wanted: WantedLines },
+  read: ReadEntry,
+): Promise<TreeNode[] | undefined> {
   const branchLines = new Set(branch.path)
   const nodes: TreeNode[] = []
   const byUuid = new Map<string, TreeNode>()
@@ -44,10 +59,7 @@ export async function readLiveChain(
     nodes.push(node)
     byUuid.set(line.uuid, node)
   }
-  const tip = byUuid.get(branch.path.at(-1)?.uuid ?? '')
-  if (tip === undefined) return undefined
-  const tree: EntryTree = { path: '', byUuid, nodes, records: [], damage: [] }
-  return composeChain(tree, indexTools(tree), { tip, whole: false })
+  return nodes
 }
 
 /** A branch without what the last compaction on it closed and does not keep, where that can be told. */
@@ -85,18 +97,35 @@ export function beginsTurn(entry: Entry): boolean {
  * one of its messages, and so may what hangs on that, until a turn begins. Asked in file order.
  */
 export class WantedLines {
+  readonly #table: LineTable
   readonly #path: ReadonlySet<LineFacts>
-  readonly #named: ReadonlySet<LineFacts>
+  readonly #from: number
+  /** Lines that are wanted for what they say, with all that leads to them. */
+  readonly #named: Set<LineFacts>
   readonly #open = new Set<string>()
 
   constructor(table: LineTable, { path, also, from }: Pick<Branch, 'path' | 'also' | 'from'>) {
+    this.#table = table
     this.#path = new Set(path)
-    const onPath = new Set(path.map(({ uuid }) => uuid))
-    const answers = table.lines.filter(
+    this.#from = from
+    this.#named = withAncestors(table, [...also, ...this.#answersTo(path)], this.#path)
+  }
+
+  /** Lines that say they answer one of these. */
+  #answersTo(lines: readonly { uuid: string }[]): LineFacts[] {
+    const uuids = new Set(lines.map(({ uuid }) => uuid))
+    return this.#table.lines.filter(
       ({ offset, source, place }) =>
-        source !== undefined && offset >= from && place === 'main' && onPath.has(source),
+        source !== undefined && offset >= this.#from && place === 'main' && uuids.has(source),
     )
-    this.#named = withAncestors(table, [...also, ...answers], this.#path)
+  }
+
+  /** Wants what answers these too. Whether that is anything that was not wanted. */
+  addAnswersTo(nodes: readonly Pick<TreeNode, 'entry'>[]): boolean {
+    const before = this.#named.size
+    const answers = this.#answersTo(nodes.map(({ entry }) => entry)).filter((line) => !this.has(line))
+    for (const line of withAncestors(this.#table, answers, this.#path)) this.#named.add(line)
+    return this.#named.size > before
   }
 
   has(line: LineFacts): boolean {

@@ -22,7 +22,7 @@ export class RangeReader {
   #buffer: Buffer = Buffer.alloc(0)
   #from = 0
   #length = 0
-  #pieceBytes = FIRST_BYTES
+  #pieceBytes = FIRST_BYTES / 4
 
   constructor(file: OpenFile) {
     this.#file = file
@@ -45,8 +45,10 @@ export class RangeReader {
   }
 
   async #load(offset: number, length: number): Promise<void> {
+    // Backward the rest of a piece would not be used.
+    const goesOn = offset >= this.#from
+    this.#pieceBytes = goesOn ? Math.min(4 * this.#pieceBytes, MOST_BYTES) : FIRST_BYTES
     const size = Math.max(length, this.#pieceBytes)
-    this.#pieceBytes = Math.min(4 * this.#pieceBytes, MOST_BYTES)
     // Not a fresh one each time: touching fresh memory costs more than reading.
     if (this.#buffer.length < size) this.#buffer = Buffer.allocUnsafeSlow(size)
     this.#length = 0

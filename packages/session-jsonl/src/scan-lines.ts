@@ -95,7 +95,7 @@ function scanLines(bytes: Buffer, { from, base, path, eager }: Scan): LineFacts[
     if (bytes[end - 1] === LF) end -= 1
     const start = end === from ? from : Math.max(from, bytes.lastIndexOf(LF, end - 1) + 1)
     if (start < end) {
-      const odd = hasZeros && bytes.subarray(start, end).includes(NUL)
+      const odd = end - start > MAX_LINE_BYTES || (hasZeros && bytes.subarray(start, end).includes(NUL))
       const facts = odd
         ? undefined
         : (eager?.parsed(bytes, start, end, base) ?? factsInBytes(bytes, start, end, base))

@@ -128,7 +128,7 @@ export class TranscriptReading {
   async #standing(plan: ReturnType<typeof planLive>, file: OpenFile): Promise<Standing> {
     const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
     const { last } = this.#table
-    const isRead = (await this.#isReadable(file, tip)) && (await this.#isReadable(file, last))
+    const isRead = await this.#areReadable(file, [tip, last, this.#table.lastRecord('last-prompt')])
     if (plan.kind === 'unsure' || !isRead) {
       const { tree, tip: stands } = await this.whole(file)
       return { tip: stands, last: lastOfConversation(tree)?.entry.uuid ?? null }
@@ -136,9 +136,11 @@ export class TranscriptReading {
     return { tip: tip?.uuid ?? null, last: last?.uuid ?? null }
   }
 
-  /** Whether a line that looks like a record is one; for none, too. */
-  async #isReadable(file: OpenFile, line: LineFacts | undefined): Promise<boolean> {
-    return line === undefined || (await readRecord(new RangeReader(file), line)) !== undefined
+  /** Whether lines that look like records are; for none, too. */
+  async #areReadable(file: OpenFile, lines: readonly (LineFacts | undefined)[]): Promise<boolean> {
+    const reader = new RangeReader(file)
+    for (const line of lines) if (line && (await readRecord(reader, line)) === undefined) return false
+    return true
   }
 
   /** The conversation that ends at `tip`; `undefined` where no line of it has that uuid. */
@@ -178,7 +180,12 @@ export class TranscriptReading {
       const isSame = entry.uuid === uuid && entry.parentUuid === parentUuid
       said.set(one, isSame ? entry : { ...entry, uuid, parentUuid })
     }
-    return nodes.map((one) => ({ ...one, entry: said.get(one) ?? one.entry }))
+    const { items } = this.#whole
+    return nodes.map((one) => {
+      // Of a repeated one the copy whose links count tells where it stands.
+      const { offset } = items[one.position] ?? one.source
+      return { ...one, entry: said.get(one) ?? one.entry, source: { ...one.source, offset } }
+    })
   }
 
   /** The records of one kind outside the conversation that stand at `from` or after it, in file order. */
@@ -238,13 +245,14 @@ export class TranscriptReading {
   async isEntry(file: OpenFile, uuid: string): Promise<boolean> {
     await this.#extendUntil(file, uuid)
     const line = this.#table.node(uuid)
-    if (line && (await this.#isReadable(file, line))) return line.place === 'main'
+    if (line && (await this.#areReadable(file, [line]))) return line.place === 'main'
     if (line === undefined && this.#hasAllNames()) return false
     return entryNode(await this.whole(file), uuid) !== undefined
   }
 
   /** Whether a line in the tree has that uuid. */
   async isTaken(file: OpenFile, uuid: string): Promise<boolean> {
+    await this.catchUp(file)
     await this.#extendUntil(file, uuid)
     if (this.#table.node(uuid)) return true
     return !this.#hasAllNames() && (await this.whole(file)).tree.byUuid.has(uuid)
@@ -272,7 +280,9 @@ export class TranscriptReading {
     const { tip } = await this.standing(file)
     const end = upTo ?? tip
     const isPlain = end !== null && (await this.#extendTo(file, 0)) && fitTogether(this.#table)
-    if (!isPlain || this.#table.node(end)?.place !== 'main') return this.whole(file)
+    const line = isPlain ? this.#table.node(end) : undefined
+    if (end === null || line?.place !== 'main' || !(await this.#areReadable(file, [line])))
+      return this.whole(file)
     const reader = new RangeReader(file)
     const source = await readForkSource(this.#table, { tip, end }, (line) => readEntry(reader, line))
     return source ?? this.whole(file)

@@ -16,7 +16,18 @@ import { lastOfConversation } from '../src/tip.ts'
 import { TranscriptParser } from '../src/transcript.ts'
 import { TranscriptReading } from '../src/transcript-reading.ts'
 import { damaged } from './damaged-transcript.ts'
-import { assistant, call, entry, jsonl, LONG_ENOUGH, often, result, SID, text, user } from './lines.ts'
+import {
+  assistant,
+  call,
+  entry as line,
+  jsonl,
+  LONG_ENOUGH,
+  often,
+  result,
+  SID,
+  text as block,
+  user,
+} from './lines.ts'
 import { healthyTranscript } from './random-transcript.ts'
 
 // Three ways lead to a conversation: backward from its end, by the facts of all lines, by all that they say. The
@@ -186,12 +197,12 @@ test('of what a compaction closed, the turn is parsed that it keeps messages of,
     user(`q${n}`, n === 0 ? null : `e${n - 1}`, `closed ${n}`),
     assistant(`a${n}`, `q${n}`, [call(`t${n}`)], { id: `m${n}` }),
     user(`r${n}`, `a${n}`, [result(`t${n}`, `closed ${n}`)]),
-    assistant(`e${n}`, `r${n}`, [text(`closed ${n}`)], { id: `n${n}` }),
+    assistant(`e${n}`, `r${n}`, [block(`closed ${n}`)], { id: `n${n}` }),
   ]).flat()
   const preservedSegment = { headUuid: 'r18', anchorUuid: 's', tailUuid: 'e18' }
   const lines = [
     ...turns,
-    entry('system', 'b', null, {
+    line('system', 'b', null, {
       subtype: 'compact_boundary',
       logicalParentUuid: 'e19',
       compactMetadata: { preservedSegment },

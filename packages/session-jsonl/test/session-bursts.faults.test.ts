@@ -194,7 +194,7 @@ describe('R8: whatever file operation fails, once or from then on', () => {
         const steps = {
           customTitle: () => renameSession({ ...where, title: 'Plans' }),
           tag: () => tagSession({ ...where, tag: 'later' }),
-          archived: () => archiveSession({ ...where, clock: () => new Date(0) }),
+          archived: () => archiveSession({ ...where, clock: () => new Date('2027-01-01') }),
         }
         const said = { customTitle: 'Plans', tag: 'later', archived: true }
         let failure: unknown
