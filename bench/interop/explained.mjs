@@ -37,12 +37,6 @@ const EXPLAINED = [
   },
   {
     whose: 'ours',
-    why: 'To be mended: a session that was archived and then gone on with stays archived for us; for the SDK a prompt with a later time than the mark takes it back into lists.',
-    fits: ({ where, what, ours, theirs }) =>
-      where.endsWith('gone on with by us') && what === 'archived' && ours === true && theirs === false,
-  },
-  {
-    whose: 'ours',
     why: 'On purpose: a session without any entry (here the fork of one that was rewound to nothing) is not listed but can be asked for; the SDK lists it if it has a title, and knows nothing of it if not.',
     fits: ({ where, what }) =>
       where.includes('fork of rewound to nothing') || (where === 'own, list' && what.startsWith('only in')),

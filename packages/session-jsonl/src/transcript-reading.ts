@@ -284,7 +284,7 @@ export class TranscriptReading {
     if (end === null || line?.place !== 'main' || !(await this.#areReadable(file, [line])))
       return this.whole(file)
     const reader = new RangeReader(file)
-    const source = await readForkSource(this.#table, { tip, end }, (line) => readEntry(reader, line))
+    const source = await readForkSource(this.#table, { tip, end }, (one) => readEntry(reader, one))
     return source ?? this.whole(file)
   }
 

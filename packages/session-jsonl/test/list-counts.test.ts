@@ -99,7 +99,11 @@ test('a list of 1,000 sessions that Loci wrote opens each file once, one at a ti
 test('of archived sessions only those with side files are asked, each once', async () => {
   await plant(40, [jsonl(...straight(2))])
   for (const n of [0, 4, 8])
-    await archiveSession({ projectDir: made.path('projects/f0'), sessionId: id(n), clock: () => new Date('2027-01-01') })
+    await archiveSession({
+      projectDir: made.path('projects/f0'),
+      sessionId: id(n),
+      clock: () => new Date('2027-01-01'),
+    })
   await mkdir(made.path(`projects/f1/${id(1)}/subagents`), { recursive: true })
   const counts = counting()
   expect(await listSessions({ projectsDir: made.path('projects') })).toHaveLength(37)

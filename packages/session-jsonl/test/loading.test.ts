@@ -19,7 +19,7 @@ import { damaged } from './damaged-transcript.ts'
 import {
   assistant,
   call,
-  entry as line,
+  entry as lineOf,
   jsonl,
   LONG_ENOUGH,
   often,
@@ -202,7 +202,7 @@ test('of what a compaction closed, the turn is parsed that it keeps messages of,
   const preservedSegment = { headUuid: 'r18', anchorUuid: 's', tailUuid: 'e18' }
   const lines = [
     ...turns,
-    line('system', 'b', null, {
+    lineOf('system', 'b', null, {
       subtype: 'compact_boundary',
       logicalParentUuid: 'e19',
       compactMetadata: { preservedSegment },
