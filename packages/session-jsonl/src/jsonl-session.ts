@@ -5,8 +5,9 @@ import { byOffset } from './analysis.ts'
 import { AppendLog } from './append-log.ts'
 import type { ModelMessage } from './content-block.ts'
 import { buildConversation } from './conversation.ts'
-import { formatJson, invalid, isChainType } from './entry.ts'
+import { formatJson, invalid } from './entry.ts'
 import type { Entry, EntryDraft, RecordDraft } from './entry.ts'
+import { ForeignWriter } from './foreign-writer.ts'
 import { formatRecord, prepareEntry } from './prepare-entry.ts'
 import type { LineContext } from './prepare-entry.ts'
 import { previewOf } from './prompt-text.ts'
@@ -39,8 +40,7 @@ export class JsonlSession implements Session {
   readonly #own: Uuids = { entries: new Set(), records: new Set() }
   /** Those of the batch that is being made. */
   #pending: Uuids = { entries: new Set(), records: new Set() }
-  /** Uuids of all entries that were tried here: one whose append failed may be in the file all the same. */
-  readonly #tried = new Set<string>()
+  readonly #foreign = new ForeignWriter()
   /** Whether ids come from elsewhere than from chance, and so might come again. */
   readonly #idsRepeat: boolean
   #reading: OpenFile | undefined
@@ -49,10 +49,6 @@ export class JsonlSession implements Session {
   /** The last entry of the conversation in the file, as far as this session knows. */
   #last: string | null = null
   #before: { tip: string | null; last: string | null } = { tip: null, last: null }
-  /** Where the first line of another program begins that came while this session was open. */
-  #foreign: number | undefined
-  /** How far the file was looked through for such a line. */
-  #checked = 0
   /** Whether an append failed, and the tip has not been said since: what of it reached the file may stand last there. */
   #isAstray = false
   #closing: Promise<void> | undefined
@@ -96,8 +92,9 @@ export class JsonlSession implements Session {
       if (file === undefined) return
       await this.#transcript.catchUp(file)
       await this.#stand(file)
-      this.#checked = this.#transcript.sizeBytes
-      this.#title.grow(this.#checked)
+      const { sizeBytes } = this.#transcript
+      this.#foreign.look([], sizeBytes)
+      this.#title.grow(sizeBytes)
       this.#title.forget()
     } catch (error) {
       await this.#release().catch(() => undefined)
@@ -124,7 +121,7 @@ export class JsonlSession implements Session {
         const rewind = moves ? `${await this.#tipLine(parent)}\n` : ''
         const title = await this.#title.line(this.#transcript, log)
         appended = entry
-        this.#tried.add(uuid)
+        this.#foreign.tries(uuid)
         this.#pending.entries.add(uuid)
         this.#tip = uuid
         this.#last = uuid
@@ -226,7 +223,8 @@ export class JsonlSession implements Session {
     return this.#looking(async (file) => {
       if (file === undefined) return []
       const { damage } = await this.#transcript.whole(file)
-      return [...damage, ...this.#foreignDamage()].toSorted(byOffset)
+      const foreign = this.#foreign.damage(this.path, (offset) => this.#transcript.lineAt(offset))
+      return [...damage, ...foreign].toSorted(byOffset)
     })
   }
 
@@ -271,7 +269,7 @@ export class JsonlSession implements Session {
   /** Takes note of what the file holds beyond what was read. */
   async #read(file: OpenFile): Promise<void> {
     const changed = await this.#transcript.catchUp(file)
-    if (this.#log) await this.#noteForeign(file)
+    if (this.#log) await this.#lookForForeign(file)
     else if (changed) await this.#stand(file)
   }
 
@@ -281,23 +279,10 @@ export class JsonlSession implements Session {
     this.#last = last
   }
 
-  /** Notes, once, that somebody else appended to the conversation while it was open for writing here. */
-  async #noteForeign(file: OpenFile): Promise<void> {
-    if (this.#foreign !== undefined || this.#checked === this.#transcript.sizeBytes) return
-    const lines = await this.#transcript.linesFrom(file, this.#checked)
-    this.#foreign = lines.find(
-      ({ type, uuid }) => isChainType(type) && uuid !== '' && !this.#tried.has(uuid),
-    )?.offset
-    this.#checked = this.#transcript.finishedBytes
-  }
-
-  #foreignDamage(): Damage[] {
-    const offset = this.#foreign
-    if (offset === undefined) return []
-    const line = this.#transcript.lineAt(offset)
-    if (line === undefined) return []
-    const message = `Line ${line} was written by another program while this session was open here; both ends are in tips()`
-    return [{ kind: 'foreign-writer', path: this.path, offset, line, message }]
+  async #lookForForeign(file: OpenFile): Promise<void> {
+    if (this.#foreign.isDone(this.#transcript.sizeBytes)) return
+    const lines = await this.#transcript.linesFrom(file, this.#foreign.checkedBytes)
+    this.#foreign.look(lines, this.#transcript.finishedBytes)
   }
 
   async #chain(file: OpenFile | undefined, tip: string | undefined): Promise<ReadChain> {

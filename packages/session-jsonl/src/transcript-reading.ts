@@ -6,17 +6,15 @@ import type { Entry, RecordDraft } from './entry.ts'
 import { EagerWalk } from './eager-walk.ts'
 import { readForkSource } from './fork-source.ts'
 import type { ForkSource } from './fork-source.ts'
+import { FollowedLines } from './followed-lines.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
 import type { LineFacts } from './line-facts.ts'
 import { promptOf } from './prompt-text.ts'
 import type { Prompt } from './prompt-text.ts'
-import { LineTable } from './line-table.ts'
 import { fitTogether, planBranch, planLive } from './live-branch.ts'
-import type { Unanswered } from './live-branch.ts'
 import { readLiveChain } from './live-chain.ts'
 import { RangeReader, readRecord } from './record-reader.ts'
 import type { Place } from './record-reader.ts'
-import { BackwardScan } from './scan-lines.ts'
 import { lastOfConversation } from './tip.ts'
 import type { TreeNode } from './tree.ts'
 
@@ -42,11 +40,7 @@ export interface Standing {
  */
 export class TranscriptReading {
   readonly #sessionId: string
-  readonly #windowBytes: number | undefined
-  #table = new LineTable(0)
-  #scan: { file: OpenFile; scan: BackwardScan } | undefined
-  /** Where the last line ends that has its newline. */
-  #finished = 0
+  readonly #lines: FollowedLines
   /** What was read of the conversation that was asked for last, by where it stands. */
   #entries = new Map<number, Entry>()
   readonly #whole: FollowedTranscript
@@ -54,81 +48,44 @@ export class TranscriptReading {
   /** @param windowBytes how much is read at a time */
   constructor(path: string, sessionId: string, windowBytes?: number) {
     this.#sessionId = sessionId
-    this.#windowBytes = windowBytes
+    this.#lines = new FollowedLines(windowBytes)
     this.#whole = new FollowedTranscript(path)
   }
 
   /** Where the last line ends that was seen with its newline. */
   get finishedBytes(): number {
-    return this.#finished
+    return this.#lines.finishedBytes
   }
 
   /** How much of the file has been seen. */
   get sizeBytes(): number {
-    return this.#table.end
+    return this.#lines.table.end
   }
 
   /** Takes note of what `file` holds beyond what was seen. Whether that is anything. */
   async catchUp(file: OpenFile): Promise<boolean> {
-    const size = Number((await file.stat()).size)
-    const { begin, end } = this.#table
-    if (size === end) return false
-    // Without lines there is nothing to go on from; a last line that was not finished is read anew, with all others.
-    const goesOn = size > end && begin < end && this.#finished === end
-    const added = goesOn ? await this.#scanRange(file, end, size) : undefined
-    if (added === undefined) this.#startAt(size)
-    else {
-      this.#table.append(added.lines, size)
-      this.#finished = added.finished
-    }
-    return true
-  }
-
-  #startAt(size: number): void {
-    this.#table = new LineTable(size)
-    this.#finished = size
-    this.#entries = new Map()
-  }
-
-  async #scanRange(
-    file: OpenFile,
-    from: number,
-    to: number,
-  ): Promise<{ lines: LineFacts[]; finished: number } | undefined> {
-    const parts: LineFacts[][] = []
-    let finished: number | undefined
-    for (let end = to; end > from;) {
-      const scanned = await this.#scanOf(file).before(end, from)
-      if (scanned === undefined) return undefined
-      finished ??= scanned.finished
-      parts.push(scanned.lines)
-      end = scanned.begin
-    }
-    return { lines: parts.toReversed().flat(), finished: finished ?? to }
-  }
-
-  #scanOf(file: OpenFile): BackwardScan {
-    if (this.#scan?.file !== file) this.#scan = { file, scan: new BackwardScan(file, this.#windowBytes) }
-    return this.#scan.scan
+    const found = await this.#lines.catchUp(file)
+    if (found === 'anew') this.#entries = new Map()
+    return found !== 'same'
   }
 
   /** Where the conversation stands. */
   async standing(file: OpenFile): Promise<Standing> {
-    return this.#standing(await this.#plan(file, planLive), file)
+    return this.#standing(await this.#lines.plan(file, planLive), file)
   }
 
   /** {@link standing}, where the conversation will be asked for next: what it consists of is parsed on the way. */
   async standingToRead(file: OpenFile): Promise<Standing> {
     const eager = new EagerWalk()
-    const plan = await this.#plan(file, planLive, eager)
+    const plan = await this.#lines.plan(file, planLive, eager)
     if (this.#entries.size === 0) this.#entries = eager.entries
     return this.#standing(plan, file)
   }
 
   async #standing(plan: ReturnType<typeof planLive>, file: OpenFile): Promise<Standing> {
     const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
-    const { last } = this.#table
-    const isRead = await this.#areReadable(file, [tip, last, this.#table.lastRecord('last-prompt')])
+    const { last } = this.#lines.table
+    const isRead = await this.#areReadable(file, [tip, last, this.#lines.table.lastRecord('last-prompt')])
     if (plan.kind === 'unsure' || !isRead) {
       const { tree, tip: stands } = await this.whole(file)
       return { tip: stands, last: lastOfConversation(tree)?.entry.uuid ?? null }
@@ -145,7 +102,7 @@ export class TranscriptReading {
 
   /** The conversation that ends at `tip`; `undefined` where no line of it has that uuid. */
   async chain(file: OpenFile, tip: string): Promise<ReadChain | undefined> {
-    const plan = await this.#plan(file, (table) => planBranch(table, tip))
+    const plan = await this.#lines.plan(file, (table) => planBranch(table, tip))
     const known = this.#entries
     const read = new Map<number, Entry>()
     const reader = new RangeReader(file)
@@ -159,7 +116,7 @@ export class TranscriptReading {
       if (entry) read.set(place.offset, entry)
       return entry ?? readAt(place)
     }
-    const live = plan.kind === 'branch' ? await readLiveChain(this.#table, plan, entryAt) : undefined
+    const live = plan.kind === 'branch' ? await readLiveChain(this.#lines.table, plan, entryAt) : undefined
     const nodes = live ?? (await this.#chainOfWhole(await this.whole(file), tip, entryAt))
     this.#entries = read
     return nodes && asChain(nodes)
@@ -190,9 +147,9 @@ export class TranscriptReading {
 
   /** The records of one kind outside the conversation that stand at `from` or after it, in file order. */
   async records(file: OpenFile, type: string, from = 0): Promise<RecordDraft[]> {
-    const isPlain = (await this.#extendTo(file, from)) && !this.#table.hasRepeatsFrom(from)
+    const isPlain = (await this.#lines.extendTo(file, from)) && !this.#lines.table.hasRepeatsFrom(from)
     const places = isPlain
-      ? this.#table.lines.filter(
+      ? this.#lines.table.lines.filter(
           (line) => line.type === type && (line.place === 'outside' || line.place === 'beside'),
         )
       : recordItems((await this.whole(file)).tree, type)
@@ -219,21 +176,21 @@ export class TranscriptReading {
     type: string,
   ): Promise<{ record: RecordDraft; offset: number } | undefined> {
     do {
-      const line = this.#table.lastRecord(type)
+      const line = this.#lines.table.lastRecord(type)
       if (line === undefined) continue
       const record = await readRecord(new RangeReader(file), line)
       // What looks like a record and is none hides those before it.
       const said = record ?? (await this.records(file, type)).at(-1)
       return said && { record: said, offset: line.offset }
-    } while (await this.#extend(file, undefined))
+    } while (await this.#lines.extend(file))
     return undefined
   }
 
   /** The entry in the tree that has that uuid. */
   async entry(file: OpenFile, uuid: string): Promise<Entry | undefined> {
     const reader = new RangeReader(file)
-    const isPlain = (await this.#extendTo(file, 0)) && !this.#table.hasRepeatsFrom(0)
-    const line = isPlain ? this.#table.node(uuid) : undefined
+    const isPlain = (await this.#lines.extendTo(file, 0)) && !this.#lines.table.hasRepeatsFrom(0)
+    const line = isPlain ? this.#lines.table.node(uuid) : undefined
     const entry = line && (await readEntry(reader, line))
     if (entry || (isPlain && line === undefined && this.#hasAllNames())) return entry
     const node = (await this.whole(file)).tree.byUuid.get(uuid)
@@ -243,8 +200,7 @@ export class TranscriptReading {
 
   /** Whether the conversation has an entry with that uuid. */
   async isEntry(file: OpenFile, uuid: string): Promise<boolean> {
-    await this.#extendUntil(file, uuid)
-    const line = this.#table.node(uuid)
+    const line = await this.#lines.node(file, uuid)
     if (line && (await this.#areReadable(file, [line]))) return line.place === 'main'
     if (line === undefined && this.#hasAllNames()) return false
     return entryNode(await this.whole(file), uuid) !== undefined
@@ -253,8 +209,7 @@ export class TranscriptReading {
   /** Whether a line in the tree has that uuid. */
   async isTaken(file: OpenFile, uuid: string): Promise<boolean> {
     await this.catchUp(file)
-    await this.#extendUntil(file, uuid)
-    if (this.#table.node(uuid)) return true
+    if (await this.#lines.node(file, uuid)) return true
     return !this.#hasAllNames() && (await this.whole(file)).tree.byUuid.has(uuid)
   }
 
@@ -263,8 +218,7 @@ export class TranscriptReading {
     const reader = new RangeReader(file)
     let before = Number.POSITIVE_INFINITY
     for (let wanted: string | null | undefined = uuid; typeof wanted === 'string';) {
-      await this.#extendUntil(file, wanted)
-      const line = this.#table.node(wanted)
+      const line: LineFacts | undefined = await this.#lines.node(file, wanted)
       if (line === undefined || line.offset >= before) return undefined
       const record = line.type === 'user' ? await readRecord(reader, line) : undefined
       const prompt = record && promptOf(record)
@@ -279,19 +233,19 @@ export class TranscriptReading {
   async forkSource(file: OpenFile, upTo: string | undefined): Promise<ForkSource> {
     const { tip } = await this.standing(file)
     const end = upTo ?? tip
-    const isPlain = end !== null && (await this.#extendTo(file, 0)) && fitTogether(this.#table)
-    const line = isPlain ? this.#table.node(end) : undefined
+    const isPlain = end !== null && (await this.#lines.extendTo(file, 0)) && fitTogether(this.#lines.table)
+    const line = isPlain ? this.#lines.table.node(end) : undefined
     if (end === null || line?.place !== 'main' || !(await this.#areReadable(file, [line])))
       return this.whole(file)
     const reader = new RangeReader(file)
-    const source = await readForkSource(this.#table, { tip, end }, (one) => readEntry(reader, one))
+    const source = await readForkSource(this.#lines.table, { tip, end }, (one) => readEntry(reader, one))
     return source ?? this.whole(file)
   }
 
   /** The lines that begin at `from` or after it. */
   async linesFrom(file: OpenFile, from: number): Promise<readonly LineFacts[]> {
-    await this.#extendTo(file, from)
-    return this.#table.lines.filter(({ offset }) => offset >= from)
+    await this.#lines.extendTo(file, from)
+    return this.#lines.table.lines.filter(({ offset }) => offset >= from)
   }
 
   /** What the whole transcript makes up. */
@@ -307,63 +261,8 @@ export class TranscriptReading {
 
   /** Whether the lines are all there are, and each of the conversation has a uuid. */
   #hasAllNames(): boolean {
-    return this.#table.isComplete && !this.#table.hasNameless
+    return this.#lines.table.isComplete && !this.#lines.table.hasNameless
   }
-
-  async #plan<P extends { kind: string }>(
-    file: OpenFile,
-    plan: (table: LineTable) => P | Unanswered,
-    eager?: EagerWalk,
-  ): Promise<P | { kind: 'unsure' }> {
-    for (;;) {
-      const answer = plan(this.#table)
-      if (!isUnanswered(answer)) return answer
-      if (answer.kind === 'unsure') return answer
-      const extended =
-        answer.kind === 'all' ? await this.#extendTo(file, 0) : await this.#extend(file, answer.until, eager)
-      if (!extended) return { kind: 'unsure' }
-    }
-  }
-
-  /**
-   * Looks at more lines before those that are known: up to the one with that uuid, and some. `false` where there are
-   * no more, or they cannot be looked at one by one.
-   */
-  async #extend(file: OpenFile, until: string | undefined, eager?: EagerWalk): Promise<boolean> {
-    const { begin, end } = this.#table
-    if (begin === 0) return false
-    // In steps that grow, so that a plan is not made anew for each window of a long conversation.
-    const goal = begin - (end - begin) / 8
-    while (!this.#table.isComplete) {
-      if (!(await this.#extendOnce(file, eager))) return false
-      const found = until === undefined || this.#table.node(until) !== undefined
-      if (found && this.#table.begin <= goal) break
-    }
-    return true
-  }
-
-  async #extendUntil(file: OpenFile, uuid: string): Promise<void> {
-    if (this.#table.node(uuid) === undefined) await this.#extend(file, uuid)
-  }
-
-  /** Looks at all lines from `from` on. `false` where they cannot be looked at one by one. */
-  async #extendTo(file: OpenFile, from: number): Promise<boolean> {
-    while (this.#table.begin > from) if (!(await this.#extendOnce(file))) return false
-    return true
-  }
-
-  async #extendOnce(file: OpenFile, eager?: EagerWalk): Promise<boolean> {
-    const { begin, end } = this.#table
-    const scanned = await this.#scanOf(file).before(begin, 0, eager)
-    if (scanned === undefined) return false
-    if (begin === end) this.#finished = scanned.finished
-    this.#table.prepend(scanned.lines, scanned.begin)
-    return true
-  }
-}
-
-function isUnanswered(answer: { kind: string }): answer is Unanswered {
-  return answer.kind === 'more' || answer.kind === 'all' || answer.kind === 'unsure'
 }
 
 async function readEntry(reader: RangeReader, place: Place): Promise<Entry | undefined> {
