@@ -86,11 +86,20 @@ export class TranscriptReading {
     const tip = plan.kind === 'branch' ? plan.path.at(-1) : undefined
     const { last } = this.#lines.table
     const isRead = await this.#areReadable(file, [tip, last, this.#lines.table.lastRecord('last-prompt')])
-    if (plan.kind === 'unsure' || !isRead) {
+    if (plan.kind === 'unsure' || !isRead || !(await this.#isNew(file, { last, tip }))) {
       const { tree, tip: stands } = await this.whole(file)
       return { tip: stands, last: lastOfConversation(tree)?.entry.uuid ?? null }
     }
     return { tip: tip?.uuid ?? null, last: last?.uuid ?? null }
+  }
+
+  /** Whether the last line is no copy of another, which is sure of the tip. */
+  async #isNew(
+    file: OpenFile,
+    { last, tip }: { last: LineFacts | undefined; tip: LineFacts | undefined },
+  ): Promise<boolean> {
+    if (last === undefined || last === tip) return true
+    return (await this.#lines.plan(file, (table) => planBranch(table, last.uuid))).kind === 'branch'
   }
 
   /** Whether lines that look like records are; for none, too. */
