@@ -192,6 +192,39 @@ describe('the three ways of reading a conversation say the same', () => {
   )
 })
 
+describe('a compaction is a wall', () => {
+  const before = [user('m1', null, 'one'), assistant('m2', 'm1', [block('two')]), user('m3', 'm2', 'three')]
+  const closing = [
+    lineOf('system', 'b', null, { subtype: 'compact_boundary', logicalParentUuid: 'm3' }),
+    user('s', 'b', 'summary', { isCompactSummary: true }),
+  ]
+  async function expectChain(lines: readonly object[], wanted: string[]): Promise<void> {
+    const bytes = Buffer.from(jsonl(...lines.map((line) => ({ ...line }))))
+    for (const windowBytes of [64, 1_000_000]) await expectSame(bytes, windowBytes, 'as needed')
+    const plain = readPlainly(newPath(), bytes)
+    const tip = plain.tip === null ? undefined : entryNode(plain, plain.tip)
+    expect(chainTo(plain, tip).map(({ uuid }) => uuid)).toEqual(wanted)
+  }
+
+  test('a copy that follows its boundary belongs behind it', async () => {
+    const again = [user('m3', 's', 'three'), assistant('on', 'm3', [block('on')])]
+    await expectChain([...before, ...closing, ...again], ['b', 's', 'm3', 'on'])
+  })
+
+  test('a copy that follows what it closed stays where the first is', async () => {
+    const again = [user('m3', 'm2', 'three'), assistant('on', 'm3', [block('on')])]
+    await expectChain([...before, ...closing, ...again], ['m1', 'm2', 'm3', 'on'])
+  })
+
+  test('what stands before it answers nothing behind it', async () => {
+    const early = user('r', 'a', [result('t')], { sourceToolAssistantUUID: 'a' })
+    const after = [assistant('a', 's', [call('t')], { id: 'm' }), user('on', 'a', 'on')]
+    await expectChain([...before, early, ...closing, ...after], ['b', 's', 'a', 'on'])
+    const named = user('r', 'm1', [result('t')], { sourceToolAssistantUUID: 'a' })
+    await expectChain([...before, named, ...closing, ...after], ['b', 's', 'a', 'on'])
+  })
+})
+
 test('a copy of another kind is not the last line, also where the tip is said to be elsewhere', async () => {
   const lines = [
     user('a', null, 'hello'),
