@@ -12,7 +12,7 @@ import { formatRecord, prepareEntry } from './prepare-entry.ts'
 import type { LineContext } from './prepare-entry.ts'
 import { previewOf } from './prompt-text.ts'
 import { openTranscript } from './read-transcript.ts'
-import { replacementsOf } from './replacements.ts'
+import { callsIn, replacementsOf } from './replacements.ts'
 import type { Session, SessionOptions } from './session.ts'
 import { grew } from './session-growth.ts'
 import { listTips } from './tips.ts'
@@ -192,12 +192,12 @@ export class JsonlSession implements Session {
     } = {},
   ): Promise<ModelMessage[]> {
     return this.#looking(async (file) => {
-      const { entries, from } = await this.#chain(file, options.tip)
-      // A replacement stands after the call whose result it replaces.
+      const { entries, offsets, from } = await this.#chain(file, options.tip)
       const records =
         file && entries.length > 0 ? await this.#transcript.records(file, 'content-replacement', from) : []
+      const callsAt = callsIn(entries.map((entry, index) => ({ entry, at: offsets[index] ?? 0 })))
       return buildConversation(entries, {
-        replacements: replacementsOf(records),
+        replacements: replacementsOf(records, callsAt),
         renderAttachment: options.renderAttachment,
       })
     })
@@ -212,7 +212,10 @@ export class JsonlSession implements Session {
   }
 
   records(type: string): Promise<RecordDraft[]> {
-    return this.#looking(async (file) => (file ? this.#transcript.records(file, type) : []))
+    return this.#looking(async (file) => {
+      const found = file ? await this.#transcript.records(file, type) : []
+      return found.map(({ record }) => record)
+    })
   }
 
   entry(uuid: string): Promise<Entry | undefined> {
@@ -287,7 +290,7 @@ export class JsonlSession implements Session {
 
   async #chain(file: OpenFile | undefined, tip: string | undefined): Promise<ReadChain> {
     const wanted = tip ?? this.#tip
-    if (wanted === null) return { entries: [], from: 0 }
+    if (wanted === null) return { entries: [], offsets: [], from: 0 }
     const chain = file && (await this.#transcript.chain(file, wanted))
     if (chain === undefined) throw this.#entryNotFound(wanted)
     return chain

@@ -1,11 +1,10 @@
 import { entryNode } from './analysis.ts'
-import { endOfChain, lineageOf } from './chain.ts'
+import { composeChain, endOfChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
 import type { ForkSource } from './fork-source.ts'
 import type { RecordDraft } from './entry.ts'
 import { isShallow } from './json-depth.ts'
-import { replacementItems } from './replacements.ts'
-import { toolCallIds } from './tool-index.ts'
+import { callsIn, replacementItems } from './replacements.ts'
 import type { TranscriptItem } from './transcript.ts'
 import type { TreeNode } from './tree.ts'
 
@@ -73,7 +72,8 @@ export function planFork(source: ForkSource, wish: ForkWish): ForkPlan | undefin
   if (wish.title !== undefined)
     lines.push({ text: formatJson({ type: 'custom-title', customTitle: wish.title, sessionId }) })
   lines.push(...copiedLines(source, kept, sessionId))
-  lines.push(...replacementLines(source, kept, wish))
+  const chain = wholeEnd ? composeChain(tree, tools, wholeEnd) : []
+  lines.push(...replacementLines(source, { kept, chain }, wish))
   const last = tree.nodes.findLast((other) => other.main && kept.has(other))
   // A result that was flushed late stands after the end in the file; without this it would be taken for the end.
   if (last !== end) lines.push({ text: tipLine(upTo, sessionId) })
@@ -120,13 +120,28 @@ function isMerged(record: RecordDraft): boolean {
   return record.type === 'content-replacement' && record['agentId'] === undefined
 }
 
-function replacementLines(source: ForkSource, kept: ReadonlySet<TreeNode>, wish: ForkWish): ForkLine[] {
+function replacementLines(
+  source: ForkSource,
+  { kept, chain }: { kept: ReadonlySet<TreeNode>; chain: readonly TreeNode[] },
+  wish: ForkWish,
+): ForkLine[] {
   const found = source.tree.records.filter(({ record }) => isMerged(record))
   if (found.length === 0) return []
-  const calls = new Set([...kept].flatMap(({ entry }) => toolCallIds(entry)))
+  // In the fork they stand behind all calls, so what does not count where it stands is left out.
+  const nodes = [...chain, ...kept].map(({ entry, position }) => ({ entry, at: position }))
+  const callsAt = callsIn(nodes)
   // What nests deeper than JSON can be written replaces nothing.
-  const all = found.flatMap(({ record }) => replacementItems(record)).filter((item) => isShallow(item))
-  const needed = all.filter(({ toolUseId }) => typeof toolUseId !== 'string' || calls.has(toolUseId))
+  const all = found.flatMap(({ record, position }) =>
+    replacementItems(record)
+      .filter((item) => isShallow(item))
+      .map((item) => ({ item, at: position })),
+  )
+  const needed = all
+    .filter(({ item: { toolUseId }, at }) => {
+      const callAt = typeof toolUseId === 'string' ? callsAt.get(toolUseId) : -1
+      return callAt !== undefined && at > callAt
+    })
+    .map(({ item }) => item)
   const [only] = found
   if (needed.length === 0 || only === undefined) return []
   const { sessionId } = wish

@@ -9,6 +9,7 @@ import type { ForkSource } from './fork-source.ts'
 import { FollowedLines } from './followed-lines.ts'
 import { FollowedTranscript } from './follow-transcript.ts'
 import type { LineFacts } from './line-facts.ts'
+import type { PlacedRecord } from './replacements.ts'
 import { promptOf } from './prompt-text.ts'
 import type { Prompt } from './prompt-text.ts'
 import { fitTogether, planBranch, planLive } from './live-branch.ts'
@@ -22,6 +23,8 @@ import type { TreeNode } from './tree.ts'
 export interface ReadChain {
   /** Root first. */
   readonly entries: Entry[]
+  /** Where in the file the line of each begins; of a repeated one the copy whose links count. */
+  readonly offsets: number[]
   /** Where in the file the first of their lines begins. */
   readonly from: number
 }
@@ -155,7 +158,7 @@ export class TranscriptReading {
   }
 
   /** The records of one kind outside the conversation that stand at `from` or after it, in file order. */
-  async records(file: OpenFile, type: string, from = 0): Promise<RecordDraft[]> {
+  async records(file: OpenFile, type: string, from = 0): Promise<PlacedRecord[]> {
     const isPlain = (await this.#lines.extendTo(file, from)) && !this.#lines.table.hasRepeatsFrom(from)
     const places = isPlain
       ? this.#lines.table.lines.filter(
@@ -168,13 +171,13 @@ export class TranscriptReading {
     )
   }
 
-  async #recordsAt(file: OpenFile, places: readonly Place[]): Promise<RecordDraft[]> {
+  async #recordsAt(file: OpenFile, places: readonly Place[]): Promise<PlacedRecord[]> {
     const reader = new RangeReader(file)
-    const records: RecordDraft[] = []
+    const records: PlacedRecord[] = []
     for (const place of places) {
       const record = await readRecord(reader, place)
       // What looks like a record and is none is damage, which is told elsewhere.
-      if (record) records.push(record)
+      if (record) records.push({ record, at: place.offset })
     }
     return records
   }
@@ -189,7 +192,7 @@ export class TranscriptReading {
       if (line === undefined) continue
       const record = await readRecord(new RangeReader(file), line)
       // What looks like a record and is none hides those before it.
-      const said = record ?? (await this.records(file, type)).at(-1)
+      const said = record ?? (await this.records(file, type)).at(-1)?.record
       return said && { record: said, offset: line.offset }
     } while (await this.#lines.extend(file))
     return undefined
@@ -283,5 +286,5 @@ async function readEntry(reader: RangeReader, place: Place): Promise<Entry | und
 function asChain(nodes: readonly TreeNode[]): ReadChain {
   let from = Number.POSITIVE_INFINITY
   for (const { source } of nodes) from = Math.min(from, source.offset)
-  return { entries: nodes.map(({ entry }) => entry), from }
+  return { entries: nodes.map(({ entry }) => entry), offsets: nodes.map(({ source }) => source.offset), from }
 }

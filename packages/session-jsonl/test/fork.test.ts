@@ -10,6 +10,7 @@ import {
   entry,
   jsonl,
   lastPrompt,
+  LONG_ENOUGH,
   often,
   OTHER,
   project,
@@ -498,69 +499,75 @@ test('what follows a line of an unknown kind that is left out follows what that 
   await made.remove()
 })
 
-test('a fork at any entry of any tree, damaged or not, sends the bytes of its source', async () => {
-  await fc.assert(
-    fc.asyncProperty(drafts, async (parts) => {
-      const ids: string[] = []
-      const all = parts.flatMap(({ type, back, id, calls, results, damage, record }, index): Line[] => {
-        const parent = ids[ids.length - 1 - back] ?? null
-        const content =
-          type === 'assistant'
-            ? [text(`a${index}`), ...calls.map((one) => call(one))]
-            : [...results.map((one) => result(one, `r${index}`)), text(`u${index}`)]
-        const own = entry(type, `m${index}`, parent, {
-          message: { role: type, content, ...(id === undefined ? {} : { id }) },
-        })
-        const records: Record<string, Line[]> = {
-          tag: [{ type: 'tag', tag: 'x', sessionId: SID }],
-          replace: [
-            {
-              type: 'content-replacement',
-              sessionId: SID,
-              replacements: [{ kind: 'tool-result', toolUseId: 't1', replacement: `short ${index}` }],
-            },
-          ],
-          rewind: [rewind(parent)],
-        }
-        ids.push(`m${index}`)
-        const how = record === 'compact' ? 'none' : record
-        if (how === 'segment' || how === 'messages' || how === 'none') {
-          if (record !== 'none') {
-            records[record] = compaction(index, ids, how)
-            ids.push(`b${index}`, `s${index}`)
+test(
+  'a fork at any entry of any tree, damaged or not, sends the bytes of its source',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(drafts, async (parts) => {
+        const ids: string[] = []
+        const all = parts.flatMap(({ type, back, id, calls, results, damage, record }, index): Line[] => {
+          const parent = ids[ids.length - 1 - back] ?? null
+          const content =
+            type === 'assistant'
+              ? [text(`a${index}`), ...calls.map((one) => call(one))]
+              : [...results.map((one) => result(one, `r${index}`)), text(`u${index}`)]
+          const own = entry(type, `m${index}`, parent, {
+            message: { role: type, content, ...(id === undefined ? {} : { id }) },
+          })
+          const records: Record<string, Line[]> = {
+            tag: [{ type: 'tag', tag: 'x', sessionId: SID }],
+            replace: [
+              {
+                type: 'content-replacement',
+                sessionId: SID,
+                replacements: [{ kind: 'tool-result', toolUseId: 't1', replacement: `short ${index}` }],
+              },
+            ],
+            rewind: [rewind(parent)],
           }
-        }
-        const copies: Record<string, Line[]> = {
-          lost: [],
-          twice: [own, { ...own, parentUuid: null, extra: index % 2 }],
-          nameless: [{ ...own, uuid: undefined }],
-        }
-        return [...(copies[damage] ?? [own]), ...(records[record] ?? [])]
-      })
-      const made = await project(jsonl(...all))
-      try {
-        const entries = await inSession(made, SID, (session) => session.chain())
-        const named = await inSession(made, SID, (session) =>
-          Promise.all(ids.map(async (uuid) => ((await session.entry(uuid)) ? [uuid] : []))),
-        )
-        for (const upTo of new Set([...entries.map(({ uuid }) => uuid), ...named.flat()])) {
-          const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID, upTo })
-          const [origin] = await inSession(made, fork.sessionId, (session) => session.records('forked-from'))
-          const last = origin?.['upTo']
-          expect(typeof last).toBe('string')
-          expect(JSON.stringify(await sent(made, fork.sessionId))).toBe(
-            JSON.stringify(await sent(made, SID, String(last))),
+          ids.push(`m${index}`)
+          const how = record === 'compact' ? 'none' : record
+          if (how === 'segment' || how === 'messages' || how === 'none') {
+            if (record !== 'none') {
+              records[record] = compaction(index, ids, how)
+              ids.push(`b${index}`, `s${index}`)
+            }
+          }
+          const copies: Record<string, Line[]> = {
+            lost: [],
+            twice: [own, { ...own, parentUuid: null, extra: index % 2 }],
+            nameless: [{ ...own, uuid: undefined }],
+          }
+          return [...(copies[damage] ?? [own]), ...(records[record] ?? [])]
+        })
+        const made = await project(jsonl(...all))
+        try {
+          const entries = await inSession(made, SID, (session) => session.chain())
+          const named = await inSession(made, SID, (session) =>
+            Promise.all(ids.map(async (uuid) => ((await session.entry(uuid)) ? [uuid] : []))),
           )
-          const kinds = (await verifySession(fork.path)).map(({ kind }) => kind)
-          // A fork at a boundary is an unfinished compaction, and a boundary may keep what is of another branch.
-          const fine = ['stray-result', 'missing-uuid', 'unfinished-compaction', 'missing-kept']
-          expect(kinds.filter((kind) => !fine.includes(kind))).toEqual([])
-          await rm(fork.path)
+          for (const upTo of new Set([...entries.map(({ uuid }) => uuid), ...named.flat()])) {
+            const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID, upTo })
+            const [origin] = await inSession(made, fork.sessionId, (session) =>
+              session.records('forked-from'),
+            )
+            const last = origin?.['upTo']
+            expect(typeof last).toBe('string')
+            expect(JSON.stringify(await sent(made, fork.sessionId))).toBe(
+              JSON.stringify(await sent(made, SID, String(last))),
+            )
+            const kinds = (await verifySession(fork.path)).map(({ kind }) => kind)
+            // A fork at a boundary is an unfinished compaction, and a boundary may keep what is of another branch.
+            const fine = ['stray-result', 'missing-uuid', 'unfinished-compaction', 'missing-kept']
+            expect(kinds.filter((kind) => !fine.includes(kind))).toEqual([])
+            await rm(fork.path)
+          }
+        } finally {
+          await made.remove()
         }
-      } finally {
-        await made.remove()
-      }
-    }),
-    { numRuns: often(200, 12) },
-  )
-})
+      }),
+      { numRuns: often(100, 12) },
+    )
+  },
+  LONG_ENOUGH,
+)

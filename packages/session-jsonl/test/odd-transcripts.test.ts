@@ -87,6 +87,23 @@ test('a replacement counts where the entries are written again after it', async 
   })
 })
 
+test('a replacement that stands before its call replaces nothing, in forks too', async () => {
+  const lines = [
+    replacement,
+    user('u', null, 'hi'),
+    assistant('a', 'u', [call('t1')], { id: 'm' }),
+    user('r', 'a', [result('t1')]),
+  ]
+  const made = await project(jsonl(...lines))
+  const fork = await forkSession({ projectDir: made.projectDir, sessionId: SID })
+  for (const sessionId of [SID, fork.sessionId]) {
+    const session = await openSession({ projectDir: made.projectDir, sessionId, mode: 'read' })
+    expect(JSON.stringify(await session.conversation())).not.toContain('SHORT')
+    await session.close()
+  }
+  await made.remove()
+})
+
 test('a rewind that is no JSON moves nothing', async () => {
   const lines = jsonl(user('u', null, 'hi'), assistant('a', 'u', [text('x')], { id: 'm' }))
   const torn = `{"type":"last-prompt","lastPrompt":"a\tb","leafUuid":"u","explicit":true,"sessionId":"${SID}"}\n`
