@@ -155,7 +155,7 @@ describe('the three ways of reading a conversation say the same', () => {
             await expectSame(bytes, windowBytes, all)
           },
         ),
-        { numRuns: often(500, 20) },
+        { numRuns: often(200, 20) },
       )
     },
     LONG_ENOUGH,
