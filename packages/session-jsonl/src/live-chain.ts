@@ -108,7 +108,7 @@ export class WantedLines {
     this.#table = table
     this.#path = new Set(path)
     this.#from = from
-    this.#named = withAncestors(table, [...also, ...this.#answersTo(path)], this.#path)
+    this.#named = withAncestors(table, also, this.#path)
   }
 
   /** Lines that say they answer one of these. */

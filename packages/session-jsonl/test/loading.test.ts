@@ -226,6 +226,36 @@ describe('a compaction is a wall', () => {
   })
 })
 
+test('a uuid that comes again counts once, at its first place, for every way', async () => {
+  const again = [
+    user('a', null, 'one'),
+    assistant('b', 'a', [block('two')]),
+    { ...user('a', null, 'one, changed'), parentUuid: 'b' },
+    user('c', 'a', 'three'),
+  ]
+  for (const windowBytes of [64, 1_000_000]) {
+    await expectSame(Buffer.from(jsonl(...again)), windowBytes, 'as needed')
+    await expectSame(Buffer.from(jsonl(...again.slice(0, 3))), windowBytes, 'as needed')
+  }
+})
+
+test('what a compaction keeps of another branch is found there', async () => {
+  const lines = [
+    user('a', null, 'one'),
+    user('left', 'a', 'another way'),
+    assistant('b', 'a', [block('two')]),
+    lineOf('system', 'k', null, {
+      subtype: 'compact_boundary',
+      logicalParentUuid: 'b',
+      compactMetadata: { preservedMessages: { anchorUuid: 's', uuids: ['left'] } },
+    }),
+    user('s', 'k', 'summary', { isCompactSummary: true }),
+    user('on', 's', 'on'),
+  ]
+  for (const windowBytes of [64, 1_000_000])
+    await expectSame(Buffer.from(jsonl(...lines)), windowBytes, 'as needed')
+})
+
 test('a copy of another kind is not the last line, also where the tip is said to be elsewhere', async () => {
   const lines = [
     user('a', null, 'hello'),
