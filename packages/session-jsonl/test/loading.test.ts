@@ -236,6 +236,9 @@ test('a uuid that comes again counts once, at its first place, for every way', a
   for (const windowBytes of [64, 1_000_000]) {
     await expectSame(Buffer.from(jsonl(...again)), windowBytes, 'as needed')
     await expectSame(Buffer.from(jsonl(...again.slice(0, 3))), windowBytes, 'as needed')
+    // Nothing follows it: that it was there before is all that tells it from the last line.
+    const leaf = [user('a', null, 'one'), user('x', 'a', 'x'), assistant('b', 'a', [block('two')])]
+    await expectSame(Buffer.from(jsonl(...leaf, { ...leaf[1] })), windowBytes, 'as needed')
   }
 })
 
@@ -243,11 +246,12 @@ test('what a compaction keeps of another branch is found there', async () => {
   const lines = [
     user('a', null, 'one'),
     user('left', 'a', 'another way'),
+    assistant('kept', 'left', [block('kept')]),
     assistant('b', 'a', [block('two')]),
     lineOf('system', 'k', null, {
       subtype: 'compact_boundary',
       logicalParentUuid: 'b',
-      compactMetadata: { preservedMessages: { anchorUuid: 's', uuids: ['left'] } },
+      compactMetadata: { preservedMessages: { anchorUuid: 's', uuids: ['kept'] } },
     }),
     user('s', 'k', 'summary', { isCompactSummary: true }),
     user('on', 's', 'on'),
