@@ -89,8 +89,8 @@ test('a replacement counts where the entries are written again after it', async 
 
 test('a replacement that stands before its call replaces nothing, in forks too', async () => {
   const lines = [
-    replacement,
     user('u', null, 'hi'),
+    replacement,
     assistant('a', 'u', [call('t1')], { id: 'm' }),
     user('r', 'a', [result('t1')]),
   ]
