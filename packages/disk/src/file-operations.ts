@@ -1,4 +1,4 @@
-import { constants, fstatSync, writeSync } from 'node:fs'
+import { constants, fstatSync, readSync, writeSync } from 'node:fs'
 import type { BigIntStats, Dirent, StatsFs } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { errorMessage, LociError } from './error.ts'
@@ -84,6 +84,24 @@ function guarded<T>(operation: string, path: string, fault: Fault, action: () =>
   }
 }
 
+/** Fills `buffer` from `position` on, as far as the file goes; returns how many bytes that were. */
+export function readFullNow(
+  path: string,
+  descriptor: number,
+  { buffer, position }: { buffer: Uint8Array; position: number },
+): number {
+  let done = 0
+  while (done < buffer.length) {
+    const from = done
+    const taken = runNow('read', path, () =>
+      readSync(descriptor, buffer, from, buffer.length - from, position + from),
+    )
+    if (taken === 0) break
+    done += taken
+  }
+  return done
+}
+
 /** An open file. All positions and lengths are bytes. */
 export class OpenFile {
   readonly path: string
@@ -111,6 +129,11 @@ export class OpenFile {
       done += taken
     }
     return done
+  }
+
+  /** {@link readFull}, without waiting, for what is small or at hand. */
+  readFullNow(buffer: Uint8Array, position: number): number {
+    return readFullNow(this.path, this.#handle.fd, { buffer, position })
   }
 
   /** One write call: resolves to how many bytes it took, which may be fewer than given. */

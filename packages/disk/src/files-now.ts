@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import type { Stats } from 'node:fs'
-import { runNow } from './file-operations.ts'
+import { readFullNow, runNow } from './file-operations.ts'
 
 /** A file that is open for one look; see {@link filesNow}. Positions and lengths are bytes. */
 export interface FileNow {
@@ -36,17 +36,6 @@ export const OPEN_PROMPTLY: number = fs.constants.O_RDONLY | fs.constants.O_NONB
 function openFile(path: string, descriptor: number): FileNow {
   return {
     stat: () => runNow('fstat', path, () => fs.fstatSync(descriptor)),
-    readFull: (buffer, position) => {
-      let done = 0
-      while (done < buffer.length) {
-        const from = done
-        const taken = runNow('read', path, () =>
-          fs.readSync(descriptor, buffer, from, buffer.length - from, position + from),
-        )
-        if (taken === 0) break
-        done += taken
-      }
-      return done
-    },
+    readFull: (buffer, position) => readFullNow(path, descriptor, { buffer, position }),
   }
 }

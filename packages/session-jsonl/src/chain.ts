@@ -24,25 +24,24 @@ export function composeChain(tree: EntryTree, index: ToolIndex, end: ChainEnd): 
   return before
 }
 
-/**
- * The entry that such a conversation goes on from: the last on its own way. Not the last that is composed: right after
- * a compaction that is a message it keeps, which stands before its summary in the file.
- */
-export function endOfChain(tree: EntryTree, index: ToolIndex, end: ChainEnd): TreeNode {
-  const leg = legsTo(tree, end.tip).at(-1) ?? []
-  return withToolResults(leg, index, end).findLast((node) => node.main) ?? end.tip
+/** What the conversation ending at a tip came through. */
+export interface Lineage {
+  /** Every entry of it, also those that compactions closed, and what those keep from elsewhere. */
+  readonly nodes: ReadonlySet<TreeNode>
+  /**
+   * The entry that it goes on from: the last on its own way. Not the last that is composed: right after a compaction
+   * that is a message it keeps, which stands before its summary in the file.
+   */
+  readonly end: TreeNode
 }
 
-/**
- * Every entry that the conversation ending at a tip came through, also those that compactions closed, and what those
- * keep from elsewhere.
- */
-export function lineageOf(tree: EntryTree, index: ToolIndex, end: ChainEnd): Set<TreeNode> {
-  const found = new Set<TreeNode>(composeChain(tree, index, end))
-  for (const leg of legsTo(tree, end.tip)) {
-    for (const node of withToolResults(leg, index, end)) found.add(node)
-  }
-  return found
+export function lineageOf(tree: EntryTree, index: ToolIndex, end: ChainEnd): Lineage {
+  const legs = legsTo(tree, end.tip).map((leg) => withToolResults(leg, index, end))
+  const goesOnFrom = legs.at(-1)?.findLast((node) => node.main) ?? end.tip
+  // Only compactions put together other entries than the way has.
+  const hasCompaction = legs.some(([first]) => first !== undefined && isBoundary(first.entry))
+  const composed = hasCompaction ? composeChain(tree, index, end) : []
+  return { nodes: new Set([composed, ...legs].flat()), end: goesOnFrom }
 }
 
 /** The way from the first root to `tip`, one leg for each compaction boundary on it; a boundary begins its leg. */

@@ -23,6 +23,11 @@ export class EagerWalk {
   #named: Buffer | undefined
   #hasSummary = false
 
+  /** Whether a line is looked for. */
+  get goesOn(): boolean {
+    return this.#named !== undefined
+  }
+
   /** The facts of a line, if it is the one that is looked for and can be parsed. */
   parsed(bytes: Buffer, start: number, end: number, base: number): LineFacts | undefined {
     if (this.#named === undefined || !contains(bytes, start, end, this.#named)) return undefined

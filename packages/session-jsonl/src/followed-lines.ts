@@ -68,7 +68,8 @@ export class FollowedLines {
   }
 
   /**
-   * Looks at more lines before those that are known: up to the one with that uuid, and some. `false` where there are
+   * Looks at more lines before those that are known: up to the one with that uuid, and some; with `eager` to the end of
+   * its way. `false` where there are
    * no more, or they cannot be looked at one by one.
    */
   async extend(file: OpenFile, until?: string, eager?: EagerWalk): Promise<boolean> {
@@ -79,7 +80,7 @@ export class FollowedLines {
     while (!this.#table.isComplete) {
       if (!(await this.#extendOnce(file, eager))) return false
       const found = until === undefined || this.#table.node(until) !== undefined
-      if (found && this.#table.begin <= goal) break
+      if (found && this.#table.begin <= goal && eager?.goesOn !== true) break
     }
     return true
   }

@@ -97,7 +97,7 @@ class Surroundings {
     const hasReplacements = this.#table.lines.some(({ type }) => type === 'content-replacement')
     const hung = new Set<number>()
     let isWhole = await this.#readBeside(wanted, { hasReplacements, hung })
-    const found = (): { entry: Entry }[] => [...this.#said.values()].map((entry) => ({ entry }))
+    const found = (): Set<string> => new Set([...this.#said.keys()].map(({ uuid }) => uuid))
     while (isWhole && wanted.addAnswersTo(found()))
       isWhole = await this.#readBeside(wanted, { hasReplacements, hung })
     if (!isWhole) return undefined
@@ -119,7 +119,7 @@ class Surroundings {
       const isBeside = !isOnPath && wanted.has(line)
       const entry = isAsked || isBeside ? await this.#entry(line) : undefined
       if ((isAsked || isBeside) && entry === undefined) return false
-      if (isOnPath || (isBeside && entry && !beginsTurn(entry))) wanted.open(line)
+      if (isBeside && entry && !beginsTurn(entry)) wanted.open(line)
       if (isBeside) for (const place of this.#hangsAt(line)) hung.add(place)
     }
     return true

@@ -1,14 +1,13 @@
 /** Deeper than anything that is written nests; what walks a value by recursion has room for it. */
 const MAX_DEPTH = 500
 
-/** Whether a JSON value nests at most {@link MAX_DEPTH} levels. No recursion: a line may nest as deep as it is long. */
-export function isShallow(value: unknown): boolean {
-  let level: unknown[] = [value]
-  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
-    if (level.length === 0) return true
-  }
-  return false
+/** Whether a JSON value nests at most {@link MAX_DEPTH} levels, however deep it nests. */
+export function isShallow(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  if (depth > MAX_DEPTH) return false
+  for (const item of Array.isArray(value) ? value : Object.values(value))
+    if (!isShallow(item, depth + 1)) return false
+  return true
 }
 
 /** A copy of a JSON value in which what lies deeper than {@link MAX_DEPTH} is `null`. */

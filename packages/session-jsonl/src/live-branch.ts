@@ -85,7 +85,7 @@ function checked(
   table: LineTable,
   { path, kept, from }: { path: readonly LineFacts[]; kept: readonly string[]; from: number },
 ): Branch | Unanswered {
-  const own = new Set(path.map(({ uuid }) => uuid))
+  const own = new Set(kept.length === 0 ? [] : path.map(({ uuid }) => uuid))
   const elsewhere = kept.filter((uuid) => !own.has(uuid))
   const flaw = flawFrom(table, from)
   // What branches off before a compaction, or is kept from elsewhere, is told only with all that is there.

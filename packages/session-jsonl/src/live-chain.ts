@@ -24,13 +24,12 @@ export async function readLiveChain(
 ): Promise<TreeNode[] | undefined> {
   const branch = await neededPart(table, whole, read)
   const wanted = new WantedLines(table, branch)
-  let nodes = await readNodes(table, { branch, wanted }, read)
+  let found = await readNodes(table, { branch, wanted }, read)
   // A result may say that it answers a line which was only found beside the branch.
-  while (nodes && wanted.addAnswersTo(nodes)) nodes = await readNodes(table, { branch, wanted }, read)
-  const byUuid = new Map(nodes?.map((node) => [node.entry.uuid, node]))
-  const tip = byUuid.get(branch.path.at(-1)?.uuid ?? '')
-  if (nodes === undefined || tip === undefined) return undefined
-  const tree: EntryTree = { path: '', byUuid, nodes, records: [], damage: [] }
+  while (found && wanted.addAnswersTo(found)) found = await readNodes(table, { branch, wanted }, read)
+  const tip = found?.get(branch.path.at(-1)?.uuid ?? '')
+  if (found === undefined || tip === undefined) return undefined
+  const tree: EntryTree = { path: '', byUuid: found, nodes: [...found.values()], records: [], damage: [] }
   return composeChain(tree, indexTools(tree), { tip, whole: false })
 }
 
@@ -38,9 +37,7 @@ async function readNodes(
   table: LineTable,
   { branch, wanted }: { branch: Branch; wanted: WantedLines },
   read: ReadEntry,
-): Promise<TreeNode[] | undefined> {
-  const branchLines = new Set(branch.path)
-  const nodes: TreeNode[] = []
+): Promise<Map<string, TreeNode> | undefined> {
   const byUuid = new Map<string, TreeNode>()
   for (const line of table.lines) {
     if (line.offset < branch.from || !wanted.has(line)) continue
@@ -50,16 +47,15 @@ async function readNodes(
     const node: TreeNode = {
       entry,
       source: { record: entry, offset: line.offset, length: line.length, line: 0 },
-      position: nodes.length,
+      position: byUuid.size,
       main: line.place === 'main',
       parent: typeof line.parentUuid === 'string' ? byUuid.get(line.parentUuid) : undefined,
       relinked: false,
     }
-    if (branchLines.has(line) || !beginsTurn(entry)) wanted.open(line)
-    nodes.push(node)
+    if (!wanted.isOnPath(line) && !beginsTurn(entry)) wanted.open(line)
     byUuid.set(line.uuid, node)
   }
-  return nodes
+  return byUuid
 }
 
 /** A branch without what the last compaction on it closed and does not keep, where that can be told. */
@@ -102,7 +98,7 @@ export class WantedLines {
   readonly #from: number
   /** Lines that are wanted for what they say, with all that leads to them. */
   readonly #named: Set<LineFacts>
-  readonly #open = new Set<string>()
+  readonly #open = new Set<LineFacts>()
 
   constructor(table: LineTable, { path, also, from }: Pick<Branch, 'path' | 'also' | 'from'>) {
     this.#table = table
@@ -111,33 +107,36 @@ export class WantedLines {
     this.#named = withAncestors(table, also, this.#path)
   }
 
-  /** Lines that say they answer one of these. */
-  #answersTo(lines: readonly { uuid: string }[]): LineFacts[] {
-    const uuids = new Set(lines.map(({ uuid }) => uuid))
-    return this.#table.lines.filter(
-      ({ offset, source, place }) =>
-        source !== undefined && offset >= this.#from && place === 'main' && uuids.has(source),
-    )
-  }
-
-  /** Wants what answers these too. Whether that is anything that was not wanted. */
-  addAnswersTo(nodes: readonly Pick<TreeNode, 'entry'>[]): boolean {
+  /** Wants what says that it answers one of these lines, by uuid. Whether that is anything that was not wanted. */
+  addAnswersTo(lines: { has(uuid: string): boolean }): boolean {
     const before = this.#named.size
-    const answers = this.#answersTo(nodes.map(({ entry }) => entry)).filter((line) => !this.has(line))
+    const answers = this.#table.lines.filter(
+      (line) =>
+        line.source !== undefined &&
+        line.offset >= this.#from &&
+        line.place === 'main' &&
+        !this.has(line) &&
+        lines.has(line.source),
+    )
     for (const line of withAncestors(this.#table, answers, this.#path)) this.#named.add(line)
     return this.#named.size > before
+  }
+
+  isOnPath(line: LineFacts): boolean {
+    return this.#path.has(line)
   }
 
   has(line: LineFacts): boolean {
     if (this.#path.has(line) || this.#named.has(line)) return true
     const { place, parentUuid, sidechain } = line
     const inTree = place === 'main' || (place === 'beside' && !sidechain)
-    return inTree && typeof parentUuid === 'string' && this.#open.has(parentUuid)
+    const parent = inTree && typeof parentUuid === 'string' ? this.#table.node(parentUuid) : undefined
+    return parent !== undefined && (this.#path.has(parent) || this.#open.has(parent))
   }
 
-  /** Says that what hangs on a line is wanted too. */
+  /** Says that what hangs on a line beside the branch is wanted too. */
   open(line: LineFacts): void {
-    this.#open.add(line.uuid)
+    this.#open.add(line)
   }
 }
 

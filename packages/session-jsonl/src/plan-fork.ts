@@ -1,5 +1,5 @@
 import { entryNode } from './analysis.ts'
-import { composeChain, endOfChain, lineageOf } from './chain.ts'
+import { composeChain, lineageOf } from './chain.ts'
 import { formatJson } from './entry.ts'
 import type { ForkSource } from './fork-source.ts'
 import type { RecordDraft } from './entry.ts'
@@ -62,8 +62,8 @@ export function planFork(source: ForkSource, wish: ForkWish): ForkPlan | undefin
   const node = wanted === null ? undefined : entryNode(source, wanted)
   if (wanted !== null && node === undefined) return undefined
   const wholeEnd = node && { tip: node, whole: true }
-  const kept = wholeEnd ? lineageOf(tree, tools, wholeEnd) : new Set<TreeNode>()
-  const end = wholeEnd && endOfChain(tree, tools, wholeEnd)
+  const lineage = wholeEnd && lineageOf(tree, tools, wholeEnd)
+  const { nodes: kept, end } = lineage ?? { nodes: new Set<TreeNode>(), end: undefined }
   const upTo = end?.entry.uuid ?? null
   const { sessionId } = wish
   const lines: ForkLine[] = [
@@ -72,7 +72,7 @@ export function planFork(source: ForkSource, wish: ForkWish): ForkPlan | undefin
   if (wish.title !== undefined)
     lines.push({ text: formatJson({ type: 'custom-title', customTitle: wish.title, sessionId }) })
   lines.push(...copiedLines(source, kept, sessionId))
-  const chain = wholeEnd ? composeChain(tree, tools, wholeEnd) : []
+  const chain = (): TreeNode[] => (wholeEnd ? composeChain(tree, tools, wholeEnd) : [])
   lines.push(...replacementLines(source, { kept, chain }, wish))
   const last = tree.nodes.findLast((other) => other.main && kept.has(other))
   // A result that was flushed late stands after the end in the file; without this it would be taken for the end.
@@ -122,13 +122,13 @@ function isMerged(record: RecordDraft): boolean {
 
 function replacementLines(
   source: ForkSource,
-  { kept, chain }: { kept: ReadonlySet<TreeNode>; chain: readonly TreeNode[] },
+  { kept, chain }: { kept: ReadonlySet<TreeNode>; chain: () => readonly TreeNode[] },
   wish: ForkWish,
 ): ForkLine[] {
   const found = source.tree.records.filter(({ record }) => isMerged(record))
   if (found.length === 0) return []
   // In the fork they stand behind all calls, so what does not count where it stands is left out.
-  const nodes = [...chain, ...kept].map(({ entry, position }) => ({ entry, at: position }))
+  const nodes = [...chain(), ...kept].map(({ entry, position }) => ({ entry, at: position }))
   const callsAt = callsIn(nodes)
   // What nests deeper than JSON can be written replaces nothing.
   const all = found.flatMap(({ record, position }) =>

@@ -130,11 +130,13 @@ function checkDraft(draft: unknown, sessionId: string): RecordDraft {
 
 /** What of a draft is there once it is written. */
 function withoutAbsent(draft: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(draft).filter(
-      ([, value]) => value !== undefined && typeof value !== 'function' && typeof value !== 'symbol',
-    ),
-  )
+  if (!Object.values(draft).some((value) => isAbsent(value))) return draft
+  return Object.fromEntries(Object.entries(draft).filter(([, value]) => !isAbsent(value)))
+}
+
+/** Whether JSON leaves out a member with that value. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || typeof value === 'function' || typeof value === 'symbol'
 }
 
 /** A draft that says itself how it is written, as it will be read. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OpenFile } from '@loci/disk'
 import type { EagerWalk } from './eager-walk.ts'
 import { MAX_LINE_BYTES } from './entry.ts'
@@ -17,8 +18,10 @@ export interface ScannedLines {
   readonly lines: LineFacts[]
 }
 
-/** How much is read at a time. */
-const WINDOW_BYTES = 1024 * 1024
+/** How much is read at a time: as little as stays at hand while it is looked at, and keeps nobody waiting for long. */
+const WINDOW_BYTES = 256 * 1024
+/** So many windows are looked at before others have their turn. */
+const WINDOWS_IN_A_ROW = 4
 /** No line is longer that can be read; see {@link MAX_LINE_BYTES}. */
 const MOST_BYTES = MAX_LINE_BYTES + WINDOW_BYTES
 
@@ -33,6 +36,7 @@ const free: Buffer[] = []
 export class BackwardScan {
   readonly #file: OpenFile
   readonly #windowBytes: number
+  #inRow = 0
 
   /** @param windowBytes how much is read at a time */
   constructor(file: OpenFile, windowBytes: number = WINDOW_BYTES) {
@@ -54,7 +58,7 @@ export class BackwardScan {
         const start = Math.max(floor, end - size)
         if (memory.length < end - start) memory = Buffer.allocUnsafeSlow(end - start)
         const bytes = memory.subarray(0, end - start)
-        if ((await this.#file.readFull(bytes, start)) < bytes.length) return undefined
+        if ((await this.#fill(bytes, start)) < bytes.length) return undefined
         const first = start === floor ? 0 : lineStartIn(bytes)
         if (first !== undefined) {
           const lines = scanLines(bytes, { from: first, base: start, path: this.#file.path, eager })
@@ -65,6 +69,14 @@ export class BackwardScan {
     } finally {
       if (memory.length <= WINDOW_BYTES && free.length < 2) free.push(memory)
     }
+  }
+
+  /** Fills `bytes`; a window's worth without waiting, as handing it to another thread takes longer than reading it. */
+  async #fill(bytes: Buffer, start: number): Promise<number> {
+    if (bytes.length > WINDOW_BYTES) return this.#file.readFull(bytes, start)
+    this.#inRow += 1
+    if (this.#inRow % WINDOWS_IN_A_ROW === 0) await nextTurn()
+    return this.#file.readFullNow(bytes, start)
   }
 }
 

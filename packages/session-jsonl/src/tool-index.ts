@@ -55,56 +55,69 @@ export interface ToolIndex {
 
 /** Finds the assistant messages of a tree and what answers them. */
 export function indexTools(tree: EntryTree): ToolIndex {
+  // Most messages are one line, of which nothing has to be kept.
   const firstLine = new Map<TreeNode, TreeNode>()
   const lines = new Map<TreeNode, TreeNode[]>()
   const answers = new Map<TreeNode, TreeNode>()
   const results = new Map<TreeNode, TreeNode[]>()
-  const assistants = tree.nodes.filter((node) => node.main && node.entry.type === 'assistant')
   const callerOf = callerFinder()
-  for (const node of assistants) {
-    const first = firstLineOf(node, callerOf, firstLine)
-    addTo(lines, first, node)
+  const messageOf = (node: TreeNode): TreeNode | undefined =>
+    isAssistant(node) ? (firstLine.get(node) ?? node) : undefined
+  for (const node of tree.nodes) {
+    if (isAssistant(node)) findFirstLine(node, callerOf, firstLine)
+  }
+  if (firstLine.size > 0) {
+    const shared = new Set(firstLine.values())
+    for (const node of tree.nodes) {
+      const first = messageOf(node)
+      if (first && shared.has(first)) addTo(lines, first, node)
+    }
   }
   for (const node of tree.nodes) {
     if (!node.main || !isResultLine(node)) continue
     const source = node.entry['sourceToolAssistantUUID']
     const named = typeof source === 'string' ? tree.byUuid.get(source) : undefined
     const caller = callerOf(node) ?? (named && named.position < node.position ? named : undefined)
-    const first = caller && firstLine.get(caller)
+    const first = caller && messageOf(caller)
     if (first === undefined) continue
     answers.set(node, first)
     addTo(results, first, node)
   }
   return {
-    messageOf: (node) => firstLine.get(node),
+    messageOf,
     answered: (node) => answers.get(node),
-    lines: (first) => lines.get(first) ?? [],
+    lines: (first) => lines.get(first) ?? [first],
     results: (first) => results.get(first) ?? [],
     answeredMessages: () => results.keys(),
   }
 }
 
-/** Climbs from an assistant line to the first line of its message, remembering the answer for all on the way. */
-function firstLineOf(
+function isAssistant({ main, entry }: TreeNode): boolean {
+  return main && entry.type === 'assistant'
+}
+
+/**
+ * Climbs from an assistant line to the first line of its message, and remembers the answer for all on the way but the
+ * first line itself.
+ */
+function findFirstLine(
   node: TreeNode,
   callerOf: (node: TreeNode) => TreeNode | undefined,
   known: Map<TreeNode, TreeNode>,
-): TreeNode {
+): void {
   const way: TreeNode[] = []
   let at = node
-  let first = known.get(at)
-  while (first === undefined) {
-    way.push(at)
-    const above = callerOf(at)
-    const id = messageId(at.entry)
-    if (above === undefined || id === undefined || messageId(above.entry) !== id) first = at
-    else {
-      at = above
-      first = known.get(at)
+  for (;;) {
+    const first = known.get(at)
+    const above = first === undefined ? callerOf(at) : undefined
+    const id = above && messageId(at.entry)
+    if (above === undefined || id === undefined || messageId(above.entry) !== id) {
+      for (const member of way) known.set(member, first ?? at)
+      return
     }
+    way.push(at)
+    at = above
   }
-  for (const member of way) known.set(member, first)
-  return first
 }
 
 /**
@@ -118,17 +131,17 @@ function callerFinder(): (node: TreeNode) => TreeNode | undefined {
     let at = node
     let caller: TreeNode | undefined
     for (;;) {
-      if (known.has(at)) {
-        caller = known.get(at)
-        break
-      }
-      way.push(at)
       const { parent } = at
       if (parent === undefined || parent.entry.type === 'assistant') {
         caller = parent
         break
       }
       if (parent.entry.type === 'user' && !isResultLine(parent)) break
+      if (known.has(parent)) {
+        caller = known.get(parent)
+        break
+      }
+      way.push(parent)
       at = parent
     }
     for (const member of way) known.set(member, caller)
@@ -138,8 +151,16 @@ function callerFinder(): (node: TreeNode) => TreeNode | undefined {
 
 /** Whether a line brings tool results and nothing else, such as what a person said. */
 export function isResultLine({ entry }: Pick<TreeNode, 'entry'>): boolean {
-  const blocks = messageBlocks(entry)
-  return entry.type === 'user' && blocks.length > 0 && blocks.every(({ type }) => type === 'tool_result')
+  if (entry.type !== 'user') return false
+  const content: unknown = isObject(entry.message) ? entry.message['content'] : undefined
+  if (!Array.isArray(content)) return false
+  let hasResult = false
+  for (const block of content as unknown[]) {
+    if (!isObject(block)) continue
+    if (block['type'] !== 'tool_result') return false
+    hasResult = true
+  }
+  return hasResult
 }
 
 function addTo<K, V>(map: Map<K, V[]>, key: K, value: V): void {

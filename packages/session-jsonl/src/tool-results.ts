@@ -116,16 +116,16 @@ export function withToolResults(path: readonly TreeNode[], index: ToolIndex, end
   const lastLine = new Map<TreeNode, TreeNode>()
   for (const node of path) {
     const first = index.messageOf(node)
-    if (first) lastLine.set(first, node)
+    if (first && index.lines(first).length > 1) lastLine.set(first, node)
   }
+  const isHad = (member: TreeNode): boolean => inPath.has(member)
   const out: TreeNode[] = []
   const placed = new Set<TreeNode>()
   for (const [place, node] of path.entries()) {
     if (!placed.has(node)) out.push(node)
     const first = index.messageOf(node)
-    if (first === undefined || lastLine.get(first) !== node) continue
+    if (first === undefined || (lastLine.get(first) ?? node) !== node) continue
     // Mostly nothing stands beside the path.
-    const isHad = (member: TreeNode): boolean => inPath.has(member)
     if (index.lines(first).every(isHad) && index.results(first).every(isHad)) continue
     const whole = first === wholeMessage
     const missing = missingFrom(index, first, { has: (other) => inPath.has(other), tip, whole })

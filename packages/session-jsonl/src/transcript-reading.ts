@@ -243,9 +243,11 @@ export class TranscriptReading {
 
   /** What a fork at `upTo` (default: the tip) is planned from. */
   async forkSource(file: OpenFile, upTo: string | undefined): Promise<ForkSource> {
+    // All lines are needed, and with them it is known at once where the conversation stands.
+    const isComplete = await this.#lines.extendTo(file, 0)
     const { tip } = await this.standing(file)
     const end = upTo ?? tip
-    const isPlain = end !== null && (await this.#lines.extendTo(file, 0)) && fitTogether(this.#lines.table)
+    const isPlain = end !== null && isComplete && fitTogether(this.#lines.table)
     const line = isPlain ? this.#lines.table.node(end) : undefined
     if (end === null || line?.place !== 'main' || !(await this.#areReadable(file, [line])))
       return this.whole(file)
