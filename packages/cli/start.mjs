@@ -3,4 +3,4 @@
 const nobodyThere = !(process.stdin.isTTY && process.stdout.isTTY)
 if (process.argv.length === 2 && nobodyThere) process.argv.push('tour')
 if (process.env.INIT_CWD) process.chdir(process.env.INIT_CWD)
-await import('./dist/bin.js')
+await import('./dist/bin/loci.js')

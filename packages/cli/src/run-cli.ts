@@ -139,7 +139,7 @@ function startDirectory(world: CliWorld): string {
 }
 
 function packageVersion(): string {
-  const manifest: unknown = createRequire(import.meta.url)('../package.json')
+  const manifest: unknown = createRequire(import.meta.url)('@loci/cli/package.json')
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest
     ? String(manifest.version)
     : ''

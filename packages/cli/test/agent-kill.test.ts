@@ -1,6 +1,9 @@
 // Killed in the middle: of a stream, a command, a write, a rewind. What a new process of the built CLI finds then.
+import { execFileSync } from 'node:child_process'
 import { mkdir, readFile, watch, writeFile } from 'node:fs/promises'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FORMS, openStage, promptIn } from './agent-stage.ts'
 import type { Stage } from './agent-stage.ts'
 import { saidIn } from './agent-stand-in.ts'
@@ -27,6 +30,18 @@ async function appearance(folder: string, name: string): Promise<void> {
     if (filename === name) return
 }
 
+/** The bin with a part of its own that ends it. Below the package, which says its version. */
+const DYING = {
+  preload: '../dist/bin-die-at/die-at.js',
+  bin: fileURLToPath(new URL('../dist/bin-die-at/loci.js', import.meta.url)),
+}
+
+beforeAll(() => {
+  const at = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
+  const args = [at('../bundle.mjs'), dirname(DYING.bin), `die-at=${at('die-at.mjs')}`]
+  execFileSync(process.execPath, args, { cwd: at('..') })
+})
+
 describe.each(FORMS)('with %s', (form) => {
   let stage: Stage
   beforeEach(async () => {
@@ -37,8 +52,8 @@ describe.each(FORMS)('with %s', (form) => {
     expect(stage.refused()).toEqual([])
   })
 
-  const dying = (at: Record<string, unknown>): { preload: string; env: { DIE_AT: string } } => ({
-    preload: 'die-at.mjs',
+  const dying = (at: Record<string, unknown>): { preload: string; bin: string; env: { DIE_AT: string } } => ({
+    ...DYING,
     env: { DIE_AT: JSON.stringify({ operation: '^write$', path: TRANSCRIPT, ...at }) },
   })
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-const BIN = new URL('../dist/bin.js', import.meta.url).pathname
+const BIN = new URL('../dist/bin/loci.js', import.meta.url).pathname
 
 /** What a process printed and how it ended. */
 export interface Run {
@@ -28,12 +28,14 @@ export function startLoci(options: {
   argv: readonly string[]
   cwd: string
   env: Readonly<Record<string, string>>
-  /** Files for `node --import`. */
+  /** Files for `node --import`, from this folder. */
   preload: readonly string[]
+  /** Default: the bin as it is published. */
+  bin?: string | undefined
 }): Running {
-  const { argv, cwd, env, preload } = options
+  const { argv, cwd, env, preload, bin = BIN } = options
   const imports = preload.flatMap((file) => ['--import', new URL(file, import.meta.url).href])
-  const child = spawn(process.execPath, [...imports, BIN, ...argv], { cwd, env })
+  const child = spawn(process.execPath, [...imports, bin, ...argv], { cwd, env })
   let out = ''
   let err = ''
   let tell = (): void => undefined

@@ -17,8 +17,10 @@ interface RunOptions {
   /** Standard input; default: none. */
   input?: string
   env?: Record<string, string>
-  /** File for `node --import`. */
+  /** File for `node --import`, from this folder. */
   preload?: string
+  /** Default: the bin as it is published. */
+  bin?: string
 }
 
 /** A project, a config home and a model, and processes of the CLI between them. */
@@ -70,12 +72,13 @@ export async function openStage(form: Form, project: Record<string, TreeFile> = 
     ...(standIn ? { ANTHROPIC_API_KEY: 'test', ANTHROPIC_BASE_URL: standIn.url } : {}),
   }
   const start = (argv: readonly string[], options: RunOptions = {}): Running => {
-    const { preload } = options
+    const { preload, bin } = options
     const one = startLoci({
       argv,
       cwd: work.path('project'),
       env: { ...env, ...options.env },
       preload: preload === undefined ? [] : [preload],
+      bin,
     })
     running.push(one)
     return one

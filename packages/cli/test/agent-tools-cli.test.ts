@@ -12,7 +12,7 @@ import { gone, isRunning } from './agent-tools-room.ts'
 import { loci } from './run.ts'
 import type { Run } from './run.ts'
 
-const BIN = fileURLToPath(new URL('../dist/bin.js', import.meta.url))
+const BIN = fileURLToPath(new URL('../dist/bin/loci.js', import.meta.url))
 
 type Call = { name: string; input: unknown } | ((results: string[]) => { name: string; input: unknown })
 

@@ -5,7 +5,7 @@ import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { gone } from './agent-tools-room.ts'
 
-const BIN = new URL('../dist/bin.js', import.meta.url).pathname
+const BIN = new URL('../dist/bin/loci.js', import.meta.url).pathname
 
 let work: Tree
 beforeEach(async () => {

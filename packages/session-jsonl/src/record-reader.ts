@@ -34,7 +34,9 @@ export class RangeReader {
    * @throws {LociError} DISK_IO, also when the file has become shorter
    */
   async read(place: Place): Promise<Buffer> {
-    return this.readNow(place) ?? this.#view(place, await this.#file.readFull(this.#load(place), place.offset))
+    return (
+      this.readNow(place) ?? this.#view(place, await this.#file.readFull(this.#load(place), place.offset))
+    )
   }
 
   /**

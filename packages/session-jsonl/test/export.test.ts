@@ -43,7 +43,7 @@ const image = (data = PNG, mediaType = 'image/png'): Line => ({
 
 /** One of everything. */
 const TALK: readonly Line[] = [
-  user('u1', null, 'Please list', { cwd: '/home/me/app', timestamp: '2026-01-01T10:00:00.000Z' }),
+  user('u1', null, 'Please list', { cwd: '/home/me/app', timestamp: '2026-01-01T10:00:30.000Z' }),
   entry('attachment', 'a1', 'u1', { attachment: { type: 'file', filename: 'notes.txt' } }),
   assistant('m1', 'a1', [{ type: 'thinking', thinking: 'I look.', signature: 's' }], { id: 'x' }),
   assistant('m2', 'm1', [text('Looking at both.')], { id: 'x' }),
@@ -52,22 +52,22 @@ const TALK: readonly Line[] = [
   user('r1', 'm3', [result('t1', 'one\n```\ntwo')]),
   user('r2', 'm4', [{ ...result('t2', [text('bad'), image()]), is_error: true }]),
   entry('system', 's1', 'r2', { subtype: 'note', content: 'all is well' }),
-  assistant('m5', 's1', [text('Done.')], { timestamp: '2026-01-01T11:00:00.000Z' }),
+  assistant('m5', 's1', [text('Done.')], { timestamp: '2026-01-01T11:00:30.000Z' }),
   { type: 'custom-title', customTitle: 'A *title*', sessionId: SID },
 ]
 
 test('markdown: the conversation, with results put back, calls and results fenced, nothing hidden', async () => {
   const shown = await exported(TALK, 'markdown')
-  expect(shown.replaceAll(/\d{4}-01-01T0[0-9]:[\d:.]+Z/g, 'TIME')).toBe(
+  expect(shown.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z/g, 'TIME')).toBe(
     [
       '# A \\*title\\*',
       '',
       `- Session: ${SID}`,
       '- Directory: /home/me/app',
-      '- Began: 2026-01-01T10:00:00.000Z',
-      '- Last entry: 2026-01-01T11:00:00.000Z',
+      '- Began: 2026-01-01T10:00:30.000Z',
+      '- Last entry: 2026-01-01T11:00:30.000Z',
       '',
-      '## User · 2026-01-01T10:00:00.000Z',
+      '## User · 2026-01-01T10:00:30.000Z',
       '',
       '> Please list',
       '',
@@ -119,7 +119,7 @@ test('markdown: the conversation, with results put back, calls and results fence
       '',
       '*System · TIME:* note: all is well',
       '',
-      '## Assistant · 2026-01-01T11:00:00.000Z',
+      '## Assistant · 2026-01-01T11:00:30.000Z',
       '',
       '> Done.',
       '',

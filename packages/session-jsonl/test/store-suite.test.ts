@@ -2,9 +2,14 @@ import type { SessionKey, SessionStore, SessionStoreEntry } from '@loci/session-
 import { memorySessionStore } from '@loci/session-jsonl'
 import { testSessionStore } from '@loci/session-jsonl/testing'
 import type { StoreSuiteOptions } from '@loci/session-jsonl/testing'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { BROKEN } from './broken-stores.ts'
 import { PlainStore } from './plain-store.ts'
+
+// What a broken store does to all objects must not reach the tests that come after it.
+afterEach(() => {
+  for (const key of Object.keys(Object.prototype)) Reflect.deleteProperty(Object.prototype, key)
+})
 
 /** The name of the first test that fails, or `undefined`. */
 async function firstFailure(options: Omit<StoreSuiteOptions, 'test'>): Promise<string | undefined> {
