@@ -102,6 +102,20 @@ export function readFullNow(
   return done
 }
 
+/** Writes all of `bytes` where the file stands, going on after a short write. */
+export function writeAllNow(path: string, descriptor: number, bytes: Uint8Array): void {
+  let done = 0
+  while (done < bytes.length) {
+    const rest = bytes.subarray(done)
+    const fault = faultHook?.('write', path)
+    const length =
+      fault && !(fault instanceof Error) ? Math.min(rest.length, fault.shortWriteBytes) : rest.length
+    const taken = guarded('write', path, fault, () => writeSync(descriptor, rest, 0, length))
+    if (taken === 0) throw diskError(Object.assign(new Error(), { code: 'EIO' }), 'write', path)
+    done += taken
+  }
+}
+
 /** An open file. All positions and lengths are bytes. */
 export class OpenFile {
   readonly path: string
@@ -161,16 +175,7 @@ export class OpenFile {
 
   /** {@link writeAll}, without waiting: handing a little to the system takes less than handing it to another thread. */
   writeAllNow(bytes: Uint8Array): void {
-    let done = 0
-    while (done < bytes.length) {
-      const rest = bytes.subarray(done)
-      const fault = faultHook?.('write', this.path)
-      const length =
-        fault && !(fault instanceof Error) ? Math.min(rest.length, fault.shortWriteBytes) : rest.length
-      const taken = guarded('write', this.path, fault, () => writeSync(this.#handle.fd, rest, 0, length))
-      if (taken === 0) throw diskError(Object.assign(new Error(), { code: 'EIO' }), 'write', this.path)
-      done += taken
-    }
+    writeAllNow(this.path, this.#handle.fd, bytes)
   }
 
   stat(): Promise<BigIntStats> {

@@ -1,10 +1,13 @@
 import * as fs from 'node:fs'
 import type { Stats } from 'node:fs'
-import { readFullNow, runNow } from './file-operations.ts'
+import { readFullNow, runNow, writeAllNow } from './file-operations.ts'
+import type { FileStats } from './file-operations.ts'
 
 /** A file that is open for one look; see {@link filesNow}. Positions and lengths are bytes. */
 export interface FileNow {
   stat(): Stats
+  /** As `stat`, with sizes, times and inodes as bigints: nothing is rounded. */
+  statExactly(): FileStats
   /** Fills `buffer` from `position` on, as far as the file goes; returns how many bytes that were. */
   readFull(buffer: Uint8Array, position: number): number
 }
@@ -17,6 +20,22 @@ export interface FileNow {
  */
 export const filesNow = {
   stat: (path: string): Stats => runNow('stat', path, () => fs.statSync(path)),
+  lstat: (path: string): FileStats => runNow('lstat', path, () => fs.lstatSync(path, { bigint: true })),
+  statfs: (path: string): fs.StatsFs => runNow('statfs', path, () => fs.statfsSync(path)),
+  realpath: (path: string): string => runNow('realpath', path, () => fs.realpathSync.native(path)),
+  /** The names in a directory, in no order. */
+  names: (path: string): string[] => runNow('readdir', path, () => fs.readdirSync(path)),
+  /** Makes a file that must not exist, with all of `bytes` and these permission bits. A failure may leave a part of it. */
+  writeNew: (path: string, bytes: Uint8Array, mode: number): void => {
+    const descriptor = runNow('open', path, () => fs.openSync(path, 'wx', 0o600))
+    try {
+      writeAllNow(path, descriptor, bytes)
+      runNow('fchmod', path, () => fs.fchmodSync(descriptor, mode))
+    } finally {
+      fs.closeSync(descriptor)
+      runNow('close', path, () => undefined)
+    }
+  },
   /** Opens the file, hands it to `look`, closes it whatever happens, and returns what `look` does. */
   look: <T>(path: string, flags: string | number, look: (file: FileNow) => T): T => {
     const descriptor = runNow('open', path, () => fs.openSync(path, flags))
@@ -36,6 +55,7 @@ export const OPEN_PROMPTLY: number = fs.constants.O_RDONLY | fs.constants.O_NONB
 function openFile(path: string, descriptor: number): FileNow {
   return {
     stat: () => runNow('fstat', path, () => fs.fstatSync(descriptor)),
+    statExactly: () => runNow('fstat', path, () => fs.fstatSync(descriptor, { bigint: true })),
     readFull: (buffer, position) => readFullNow(path, descriptor, { buffer, position }),
   }
 }

@@ -41,7 +41,7 @@ export async function vantageOn(file: string): Promise<Vantage> {
     bootId: await readBootId(),
     pidNamespace: await readPidNamespace(),
     host: hostname(),
-    localFileSystem: process.platform === 'linux' && LOCAL_FILE_SYSTEMS.has(type >>> 0),
+    localFileSystem: isLocalFileSystem(type),
     ownLease: (owner) => (owner.thread !== thread ? 'not-ours' : held.has(file) ? 'held' : 'given-up'),
     lookAt: lookAtProcess,
   }
@@ -54,6 +54,11 @@ export async function vantageOn(file: string): Promise<Vantage> {
 const LOCAL_FILE_SYSTEMS = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0xf2f52010, 0x2fc12fc1, 0xca451a4e,
 ])
+
+/** Whether a file system of this type (of `statfs`) is one that this machine alone has mounted, as far as that is known. */
+export function isLocalFileSystem(type: number): boolean {
+  return process.platform === 'linux' && LOCAL_FILE_SYSTEMS.has(type >>> 0)
+}
 
 function readBootId(): Promise<string | null> {
   return procText('/proc/sys/kernel/random/boot_id')

@@ -21,6 +21,7 @@ test('the public names', () => {
     'files',
     'filesNow',
     'isAbsent',
+    'isLocalFileSystem',
     'isLociError',
     'isScratchName',
     'leaseHolder',
