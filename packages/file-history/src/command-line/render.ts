@@ -1,0 +1,78 @@
+import { isAbsolute, relative, sep } from 'node:path'
+import type { Damage } from '@loci/disk'
+import type { FileChange } from '../describe-change.ts'
+import type { NamedFile, RewindPlan, RewindResult } from '../plan-rewind.ts'
+import type { Snapshot } from '../snapshot.ts'
+import { oneLine } from './visible.ts'
+
+/** Lines as text, each ended. Pure. */
+export function lines(all: readonly string[]): string {
+  return all.map((line) => `${line}\n`).join('')
+}
+
+/** A path as seen from a directory, if it is below it; on one line. Pure. */
+export function shown(path: string, from: string): string {
+  const inside = relative(from, path)
+  const isBelow = inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
+  return oneLine(isBelow ? inside : path)
+}
+
+/** A line for each snapshot. Pure. */
+export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
+  return snapshots.map(
+    ({ messageId, timestamp, trackedFileBackups }) =>
+      `${oneLine(messageId)}  ${timestamp}  ${counted(Object.keys(trackedFileBackups).length, 'file')}`,
+  )
+}
+
+/** What differs, as a unified diff. Modes, and files without lines, are a line each, which `patch` passes over. Pure. */
+export function diffText(changes: readonly FileChange[], from: string): string {
+  return changes.map((change) => changeText(change, shown(change.path, from))).join('')
+}
+
+function changeText({ kind, patch, modeBefore, modeAfter }: FileChange, name: string): string {
+  const [was, is] = [modeBefore?.toString(8), modeAfter?.toString(8)]
+  const isChanged = was !== undefined && is !== undefined && was !== is
+  const mode = isChanged ? `${name}: mode ${was} is now ${is}\n` : ''
+  if (patch !== undefined) return `${mode}${patch.endsWith('\n') ? patch : `${patch}\n`}`
+  if (kind === 'mode') return mode
+  return `${mode}${name}: ${{ create: 'is new', delete: 'is deleted', modify: 'differs' }[kind]}\n`
+}
+
+/** What a rewind or undo did, a line a file. Pure. */
+export function rewindLines(result: RewindResult, from: string): string[] {
+  const all = [
+    ...result.restored.map((path) => `restored ${shown(path, from)}`),
+    ...result.deleted.map((path) => `deleted ${shown(path, from)}`),
+    ...leftLines(result, from),
+  ]
+  return all.length === 0 ? ['nothing to change'] : all
+}
+
+/** What was, or would be, left alone, and why, a line a file. Pure. */
+export function leftLines({ conflicts, skipped }: Left, from: string): string[] {
+  const line =
+    (word: string) =>
+    ({ path, reason }: NamedFile) =>
+      `${word} ${shown(path, from)}: ${oneLine(reason)}`
+  return [...conflicts.map(line('conflict')), ...skipped.map(line('skipped'))]
+}
+
+type Left = Pick<RewindPlan, 'conflicts' | 'skipped'>
+
+/** The exit code of a rewind: 3 if a file waits for somebody's decision. Pure. */
+export function rewindExitCode({ conflicts, skipped }: Left): 0 | 3 {
+  return conflicts.length + skipped.length > 0 ? 3 : 0
+}
+
+/** A line for each damage. Pure. */
+export function damageLines(damage: readonly Damage[]): string[] {
+  return damage.map(({ kind, path, line, message }) =>
+    oneLine(`${kind}  ${path}${line === undefined ? '' : `:${line}`}  ${message}`),
+  )
+}
+
+/** A number with its noun. Pure. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

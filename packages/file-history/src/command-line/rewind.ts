@@ -1,0 +1,68 @@
+import { isLociError } from '@loci/disk'
+import { emptyResult } from '../apply-rewind.ts'
+import type { FileHistory } from '../file-history.ts'
+import type { RewindPlan, RewindResult } from '../plan-rewind.ts'
+import { parseChoice } from './arguments.ts'
+import type { CommandContext, CommandResult } from './command-context.ts'
+import { findPlace, requireHistory, snapshotOrLastRun, withHistory } from './place.ts'
+import { leftLines, lines, rewindExitCode, rewindLines } from './render.ts'
+import { reportError } from './report-error.ts'
+
+/** `file-history rewind`: a value of `RewindResult`; exit code 3 if a file was left alone. */
+export async function rewindCommand(context: CommandContext): Promise<CommandResult> {
+  const choices = ['stop', 'skip', 'overwrite'] as const
+  const onConflict = parseChoice('--on-conflict', context.options['on-conflict'], choices)
+  try {
+    return await changeFiles(context, (history, signal) =>
+      history.rewind(snapshotOrLastRun(history, context.words[0]), { onConflict, signal }),
+    )
+  } catch (error) {
+    const plan = conflictingPlan(error)
+    if (plan === undefined) throw error
+    const { line, exitCode } = reportError(error)
+    context.warn(`${line}\n`)
+    // The same shape as of a rewind, so that a script finds the conflicts in the same place.
+    const { conflicts, skipped } = plan
+    const value: RewindResult = { ...emptyResult(plan.messageId), conflicts, skipped }
+    return { value, text: lines(leftLines(plan, context.startDir)), exitCode }
+  }
+}
+
+/** `file-history undo`: a value of `RewindResult`; exit code 3 if a file was left alone. */
+export async function undoCommand(context: CommandContext): Promise<CommandResult> {
+  const choices = ['skip', 'overwrite'] as const
+  const onConflict = parseChoice('--on-conflict', context.options['on-conflict'], choices)
+  return changeFiles(context, (history) => history.undoRewind({ onConflict }))
+}
+
+/** `file-history resolve`: a value of `RewindResult`; exit code 3 if a file was left alone. */
+export async function resolveCommand(context: CommandContext): Promise<CommandResult> {
+  const how = parseChoice('resolve', context.words[0], ['finish', 'undo'])
+  return changeFiles(context, (history) => history.resolveRewind(how))
+}
+
+/** A signal stops it only before the first file is touched: half of it would be worse than the wait. */
+async function changeFiles(
+  context: CommandContext,
+  work: (history: FileHistory, signal: AbortSignal) => Promise<RewindResult>,
+): Promise<CommandResult> {
+  const place = await findPlace(context)
+  await requireHistory(place)
+  const interruption = new AbortController()
+  context.onSignal(() => interruption.abort())
+  try {
+    const value = await withHistory(place, 'write', (history) => work(history, interruption.signal))
+    const undo = value.undoable ? ['file-history undo takes this back'] : []
+    const text = lines([...rewindLines(value, context.startDir), ...undo])
+    return { value, text, exitCode: rewindExitCode(value) }
+  } finally {
+    context.onSignal(undefined)
+  }
+}
+
+function conflictingPlan(error: unknown): RewindPlan | undefined {
+  if (!isLociError(error, 'REWIND_CONFLICT')) return undefined
+  const plan: unknown = error.details?.['plan']
+  const isPlan = typeof plan === 'object' && plan !== null && 'conflicts' in plan && 'skipped' in plan
+  return isPlan ? (plan as RewindPlan) : undefined
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { EditLog } from '../edits.ts'
+import type { FileHistory } from '../file-history.ts'
+import type { CommandContext } from './command-context.ts'
+import { findPlace, preparePlace, RUN_PREFIX, withHistory } from './place.ts'
+import type { Place } from './place.ts'
+import { counted, leftLines, shown } from './render.ts'
+import { reportError } from './report-error.ts'
+import { GuardedCommand } from './start-command.ts'
+import type { Ending } from './start-command.ts'
+import { oneLine } from './visible.ts'
+
+/** What `run --json` prints as its last line. Paths are absolute. */
+interface RunReport {
+  /** Of the snapshot made before the command. */
+  id: string
+  /** What `run` exits with. */
+  exitCode: number
+  changed: string[]
+  /** Changed, but not covered: nothing brings these back. */
+  untracked: string[]
+  /** Whether the command failed and all of `changed` was put back. */
+  rewound: boolean
+}
+
+/**
+ * `file-history run`: makes a snapshot, runs the command and records what it changed; with `--rewind-on-fail` puts that
+ * back if it fails. All that is said goes to standard error: standard output is the command's, and behind it the
+ * JSON. A failure of the command is never replaced by one of ours.
+ */
+export async function runCommand(context: CommandContext): Promise<number> {
+  const command = new GuardedCommand(context.words, context)
+  context.onSignal((signal) => command.interrupt(signal))
+  const place = await findPlace(context)
+  await preparePlace(place)
+  return withHistory(place, 'write', async (history) => {
+    const cutOff = await commandsCutOff(place)
+    const id = `${RUN_PREFIX}${randomUUID().slice(0, 8)}`
+    await history.makeSnapshot(id)
+    if (cutOff.size > 0) warnOfCutOff(context, place, cutOff, await commandsCutOff(place))
+    let ending: Ending | undefined
+    try {
+      const covered = await history.trackCommand(id, async () => (ending = await command.run()))
+      return await finish(context, history, { ...covered, id, ending: covered.result })
+    } catch (error) {
+      if (ending === undefined) throw error
+      sayEnding(context, ending)
+      say(context, reportError(error).line)
+      const base = shown(join(place.dir, 'base'), context.startDir)
+      say(
+        context,
+        `${id}: what the command changed is not recorded; as it was before, the tree is in ${base}`,
+      )
+      return ending.exitCode || 125
+    }
+  })
+}
+
+async function finish(
+  context: CommandContext,
+  history: FileHistory,
+  { id, ending, changed, untracked }: Pick<RunReport, 'id' | 'changed' | 'untracked'> & { ending: Ending },
+): Promise<number> {
+  sayEnding(context, ending)
+  const isBack = ending.failure !== undefined && context.options['rewind-on-fail'] === true
+  const files = counted(changed.length, 'file')
+  say(
+    context,
+    `${id}: ${files} changed${isBack || changed.length === 0 ? '' : '; file-history rewind undoes it'}`,
+  )
+  for (const path of changed) say(context, `  changed ${shown(path, context.startDir)}`)
+  for (const path of untracked) say(context, `  changed, but not covered: ${shown(path, context.startDir)}`)
+  const rewound = isBack && (await putBack(context, history, id, changed))
+  const report: RunReport = { id, exitCode: ending.exitCode, changed, untracked, rewound }
+  // The command may have left its last line open; an empty line does no harm.
+  if (context.options.json === true) context.print(`\n${JSON.stringify(report)}\n`)
+  return ending.exitCode
+}
+
+/** Puts back what can be; names the rest. Whether all that is `changed` is as it was. */
+async function putBack(
+  context: CommandContext,
+  history: FileHistory,
+  id: string,
+  changed: readonly string[],
+): Promise<boolean> {
+  try {
+    const result = await history.rewind(id, { onConflict: 'skip' })
+    const back = new Set([...result.restored, ...result.deleted, ...result.unchanged])
+    const count = changed.filter((path) => back.has(path)).length
+    say(context, `put back: ${count} of ${counted(changed.length, 'file')}`)
+    for (const line of leftLines(result, context.startDir)) say(context, `  not put back: ${line}`)
+    return count === changed.length
+  } catch (error) {
+    say(context, reportError(error).line)
+    const advice =
+      history.pendingRewind === null ? `rewind ${id} tries again` : 'resolve finish goes on with it'
+    say(context, `not all is put back; file-history ${advice}`)
+    return false
+  }
+}
+
+/** The ids of the runs that did not end, by the ids of their commands. Holding the history, none of them runs. */
+async function commandsCutOff({ dir }: Place): Promise<Map<string, string>> {
+  const { openCommands } = await EditLog.open(dir)
+  return new Map(Array.from(openCommands, ([id, { messageId }]) => [id, messageId]))
+}
+
+/** Says what became of runs that were killed: `still`, of which nobody can tell any more what they changed. */
+function warnOfCutOff(
+  context: CommandContext,
+  { dir }: Place,
+  before: ReadonlyMap<string, string>,
+  still: ReadonlyMap<string, string>,
+): void {
+  const base = shown(join(dir, 'base'), context.startDir)
+  for (const [id, run] of before) {
+    const what = still.has(id)
+      ? `what it changed is not known; ${base} keeps the files as they were before it, until file-history gc`
+      : `file-history rewind ${run} puts back what changed since it began`
+    say(context, `${run} was cut off: ${what}`)
+  }
+}
+
+function sayEnding(context: CommandContext, { failure }: Ending): void {
+  if (failure !== undefined) say(context, failure)
+}
+
+function say(context: CommandContext, line: string): void {
+  context.warn(line.startsWith('file-history: ') ? `${line}\n` : `file-history: ${oneLine(line)}\n`)
+}
