@@ -17,12 +17,16 @@ import { expect, test } from 'vitest'
 test('the public names', () => {
   expect(Object.keys(fileHistory).toSorted()).toEqual([
     'MAX_SNAPSHOTS',
+    'backupFile',
     'backupFileName',
     'compareStatsAndContent',
     'emptyFileHistoryState',
     'isFileHistoryEnabled',
     'linkBackups',
+    'loadCheckpoints',
+    'makeCheckpoint',
     'openFileHistory',
+    'rewindToCheckpoint',
     'unlockFileHistory',
     'verifyFileHistory',
   ])
