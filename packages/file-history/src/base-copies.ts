@@ -29,7 +29,7 @@ export class BaseCopies {
   readonly folder: string
   readonly #root: string
   #latest: BaseIndex = new Map()
-  /** Copies of the files as they were before a command that was cut off. */
+  /** Copies of the files as they were before a command that was cut off, and whose index is lost. */
   #kept: ReadonlySet<string> | undefined
 
   constructor(dir: string, root: string) {
@@ -37,19 +37,19 @@ export class BaseCopies {
     this.#root = root
   }
 
-  /** Copies what changed since the last call, as far as the limits go. Files that cannot be read have no copy. */
+  /** Copies what changed since the last call, as far as the limits go. Files that are ignored, or cannot be read, have no copy. */
   async take(
     walked: Iterable<WalkedFile>,
     inUse: readonly BaseIndex[],
     limits: { maxFiles: number; maxBytes: number; maxFileBytes: number },
-    isCutOff: boolean,
+    isKept: boolean,
   ): Promise<BaseIndex> {
     await files.mkdir(this.folder, 0o700)
-    this.#kept ??= new Set(isCutOff ? (await files.readdir(this.folder)).map(({ name }) => name) : [])
+    this.#kept ??= new Set(isKept ? (await files.readdir(this.folder)).map(({ name }) => name) : [])
     const copied: BaseIndex = new Map()
     let sizeBytes = 0
     for (const file of walked) {
-      if (file.kind !== 'file' || file.sizeBytes > limits.maxFileBytes) continue
+      if (file.kind !== 'file' || file.isIgnored || file.sizeBytes > limits.maxFileBytes) continue
       if (copied.size >= limits.maxFiles || sizeBytes + file.sizeBytes > limits.maxBytes) continue
       sizeBytes += file.sizeBytes
       const known = this.#latest.get(file.key)

@@ -58,8 +58,11 @@ export type EditRecord =
   | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
   /** A command runs, and `base/` holds the files as they were before it. Older ones lack `snapshot`. */
   | { type: 'command'; id: string; messageId: string; snapshot?: Anchor; timestamp: string }
-  /** What it changed is recorded, or nobody can tell any more. */
-  | { type: 'command-end'; id: string; timestamp: string }
+  /**
+   * What it changed is recorded, or nobody can tell any more. `uncovered`: keys that changed since a command that was
+   * cut off began, and of which the state before is not known.
+   */
+  | { type: 'command-end'; id: string; uncovered?: string[]; timestamp: string }
   | Operation
   /** The file stands as the operation wants it (`after`), or as it was (`before`). */
   | { type: 'rewind-file'; id: string; trackingPath: string; side: 'before' | 'after' }
@@ -104,6 +107,10 @@ function timeOf(value: Fields): string {
   return typeof value['timestamp'] === 'string' ? value['timestamp'] : ''
 }
 
+function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
 function parseBackupNote(value: Fields): EditRecord | undefined {
   const state = parseState(value)
   const { name, first } = value
@@ -136,7 +143,10 @@ function parseCommand(value: Fields): EditRecord | undefined {
   const { type, id, messageId } = value
   const timestamp = timeOf(value)
   if (typeof id !== 'string') return undefined
-  if (type === 'command-end') return { type, id, timestamp }
+  if (type === 'command-end') {
+    const keys = stringsOf(value['uncovered'])
+    return { type, id, ...(keys.length > 0 ? { uncovered: keys } : {}), timestamp }
+  }
   if (typeof messageId !== 'string') return undefined
   const snapshot = parseAnchor(value['snapshot'])
   return { type: 'command', id, messageId, ...(snapshot === undefined ? {} : { snapshot }), timestamp }
@@ -150,8 +160,7 @@ function parseOperation(value: Fields): Operation | undefined {
   if (!Array.isArray(value['files'])) return undefined
   const files = value['files'].map(parseOperationFile).filter((file) => file !== undefined)
   if (files.length !== value['files'].length) return undefined
-  const keys = Array.isArray(settled) ? settled.filter((key) => typeof key === 'string') : []
-  const of = typeof undoes === 'string' ? { undoes, settled: keys } : {}
+  const of = typeof undoes === 'string' ? { undoes, settled: stringsOf(settled) } : {}
   return { type: 'rewind', id, kind, messageId, ...of, files, snapshot, timestamp: timeOf(value) }
 }
 

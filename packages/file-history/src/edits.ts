@@ -16,6 +16,8 @@ interface LastEvent {
   sequence: number
 }
 
+type CommandRecord = Extract<EditRecord, { type: 'command' }>
+
 /** A rewind (or undo) as far as it got. */
 export interface JournalledOperation {
   operation: Operation
@@ -41,7 +43,8 @@ export class EditLog {
   readonly #unseenIn = new Set<string>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
-  readonly #openCommands = new Map<string, Extract<EditRecord, { type: 'command' }>>()
+  readonly #openCommands = new Map<string, CommandRecord>()
+  readonly #uncovered: { command: CommandRecord; keys: readonly string[] }[] = []
   #operationsSeen = 0
   #commandsSeen = 0
   #sequence = 0
@@ -126,9 +129,12 @@ export class EditLog {
         this.#commandsSeen = Math.max(this.#commandsSeen, Number(/^c(\d{1,15})$/.exec(record.id)?.[1] ?? 0))
         this.#openCommands.set(record.id, record)
         return
-      case 'command-end':
+      case 'command-end': {
+        const command = this.#openCommands.get(record.id)
         this.#openCommands.delete(record.id)
+        if (command && record.uncovered) this.#uncovered.push({ command, keys: record.uncovered })
         return
+      }
       case 'rewind':
         this.#operationsSeen += 1
         this.#operations.push({ operation: this.#withUndone(record), written: new Set(), isEnded: false })
@@ -195,8 +201,13 @@ export class EditLog {
   }
 
   /** Commands by id that began and did not end: they run, or were cut off. */
-  get openCommands(): ReadonlyMap<string, Extract<EditRecord, { type: 'command' }>> {
+  get openCommands(): ReadonlyMap<string, CommandRecord> {
     return this.#openCommands
+  }
+
+  /** Keys that changed since a command began that was cut off, and of which the state before is not known. */
+  get uncovered(): readonly { command: CommandRecord; keys: readonly string[] }[] {
+    return this.#uncovered
   }
 
   /** A name for the next command. */

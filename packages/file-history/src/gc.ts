@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { files, orAbsent } from '@loci/disk'
 import { BACKUP_NAME } from './backup.ts'
+import { BASE_INDEX_NAME } from './base-index.ts'
 import type { EditLog } from './edits.ts'
 import { filesNotUndone } from './past-rewinds.ts'
 import { namedBackups } from './snapshot.ts'
@@ -61,7 +62,8 @@ export async function collectGarbage(options: {
   const doomed: string[] = []
   for (const name of await namesIn(dir)) {
     const isUnnamed = BACKUP_NAME.test(name) && !named.has(name) && !isLedgerDamaged
-    if (isUnnamed || /^\..*\.tmp$/.test(name)) doomed.push(name)
+    const isOldIndex = BASE_INDEX_NAME.test(name) && !options.isBaseInUse
+    if (isUnnamed || isOldIndex || /^\..*\.tmp$/.test(name)) doomed.push(name)
   }
   for (const id of await namesIn(join(dir, 'undo'))) {
     if (undos.has(id) || isJournalDamaged || !/^r\d+$/.test(id)) continue

@@ -142,7 +142,11 @@ export class OpenHistory implements FileHistory {
   }
 
   planRewind(messageId: string, options: { paths?: string[] } = {}): Promise<RewindPlan> {
-    return this.#read(async () => (await makePlan(this.#view(), messageId, options.paths)).plan)
+    return this.#read(async () => {
+      const isWritable = this.#lease !== undefined && this.pendingRewind === null
+      if (isWritable) await this.#settleCommands()
+      return (await makePlan(this.#view(), messageId, options.paths)).plan
+    })
   }
 
   rewind(
@@ -205,6 +209,7 @@ export class OpenHistory implements FileHistory {
     const dryRun = options.dryRun ?? false
     return this.#gate.exclusive(async () => {
       if (!dryRun) this.#requireWritable()
+      if (!dryRun && this.pendingRewind === null) await this.#settleCommands()
       // Before their backups go: with a higher limit the snapshots would come back without them.
       if (!dryRun) await this.#tracker.recordOverdue()
       const isBaseInUse = this.#commands.isInUse
@@ -260,7 +265,9 @@ export class OpenHistory implements FileHistory {
     if (typeof messageId !== 'string') return Promise.reject(new TypeError('messageId must be a string'))
     return this.#gate.shared(async () => {
       this.#requireWritable()
-      if (options.whilePending !== true) this.#requireResolved()
+      if (options.whilePending === true) return action()
+      this.#requireResolved()
+      if (this.#commands.hasUnsettled) await this.#settleCommands()
       return action()
     })
   }
@@ -269,8 +276,14 @@ export class OpenHistory implements FileHistory {
     return this.#gate.exclusive(async () => {
       this.#requireWritable()
       this.#requireResolved()
+      await this.#settleCommands()
       return action()
     })
+  }
+
+  /** What commands of an earlier run changed before they were cut off, and others since, comes in first. */
+  async #settleCommands(): Promise<void> {
+    if (this.#commands.hasUnsettled) await this.#commands.settle()
   }
 
   #requireWritable(): void {

@@ -143,7 +143,7 @@ export async function makePlan(
     .filter((path) => !wanted || isWanted(path, wanted))
   const reason = 'its record is lost: no snapshot that can be read holds it'
   plan.skipped.push(...lost.map((path) => ({ path, reason })))
-  plan.skipped.push(...cutOffCommands(view, index))
+  plan.skipped.push(...cutOffCommands(view, index), ...uncoveredFiles(view, index, wanted))
   for (const path of wanted ?? []) {
     const isNamed = [...facts.map((fact) => fact.path), ...lost].some((named) => isInside(path, named))
     if (!isNamed) plan.skipped.push({ path, reason: 'it is not tracked' })
@@ -168,22 +168,39 @@ export async function makePlan(
 }
 
 /** The commands since the snapshot of which nobody recorded what they changed; a later snapshot holds what they did. */
-function cutOffCommands({ root, state, log }: HistoryView, index: number): NamedFile[] {
-  const isSince = (anchor: Anchor | undefined): boolean => {
-    if (anchor === undefined) return true
-    if (anchor === null) return false
-    return state.snapshots.findLastIndex((one) => identityOf(one) === identityOf(anchor)) >= index
+function cutOffCommands(view: HistoryView, index: number): NamedFile[] {
+  const open = [...view.log.openCommands.values()].filter(({ snapshot }) => isSince(view, index, snapshot))
+  return open.map(({ messageId }) => ({
+    path: view.root,
+    reason: `a command of ${messageId} was cut off, or runs still: what it changed is not recorded; base/ of the history keeps the files as they were before it`,
+  }))
+}
+
+/** Files that changed since the snapshot, in or after a command that was cut off, and that nothing covers. */
+function uncoveredFiles(
+  view: HistoryView,
+  index: number,
+  wanted: readonly string[] | undefined,
+): NamedFile[] {
+  const { root, state, log } = view
+  const found = new Map<string, NamedFile>()
+  for (const { command, keys } of log.uncovered) {
+    if (!isSince(view, index, command.snapshot)) continue
+    const reason = `it changed since a command of ${command.messageId} began that was cut off, and is not covered: what it held before is not known`
+    for (const key of keys) {
+      const { path } = pathOfKey(root, key)
+      if (state.trackedFiles.has(key) || (wanted && !isWanted(path, wanted))) continue
+      found.set(key, { path, reason })
+    }
   }
-  return [...log.openCommands.values()].flatMap(({ messageId, snapshot }) =>
-    isSince(snapshot)
-      ? [
-          {
-            path: root,
-            reason: `a command of ${messageId} was cut off, or runs still: what it changed is not recorded; base/ of the history keeps the files as they were before it`,
-          },
-        ]
-      : [],
-  )
+  return [...found.values()]
+}
+
+/** Whether something was recorded while the snapshot with this index, or a later one, was the newest. */
+function isSince({ state }: HistoryView, index: number, anchor: Anchor | undefined): boolean {
+  if (anchor === undefined) return true
+  if (anchor === null) return false
+  return state.snapshots.findLastIndex((one) => identityOf(one) === identityOf(anchor)) >= index
 }
 
 /** Order of everything that lists files. */

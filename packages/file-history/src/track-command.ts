@@ -1,14 +1,18 @@
 import { join } from 'node:path'
 import { BaseCopies } from './base-copies.ts'
 import type { BaseIndex } from './base-copies.ts'
+import { readBaseIndex, removeBaseIndex, writeBaseIndex } from './base-index.ts'
+import type { Base } from './base-index.ts'
 import { compareStatsAndContent } from './compare.ts'
-import type { Anchor, EditRecord } from './edit-record.ts'
+import type { EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { ownFolder } from './track-path.ts'
 import type { Tracker } from './tracker.ts'
+import { findChanges } from './tree-changes.ts'
+import type { TreeChanges } from './tree-changes.ts'
 import { walkTree } from './walk-tree.ts'
-import type { WalkedFile } from './walk-tree.ts'
+import type { Walk, WalkedFile } from './walk-tree.ts'
 
 /** Files of a tree that are copied before a command, at most. */
 export const MAX_FILES = 20_000
@@ -27,17 +31,6 @@ export interface CommandTrackerOptions {
   maxFileBytes: number
 }
 
-/** A tree as it was before a command. */
-interface Base {
-  /** Of the command. */
-  id: string
-  /** The newest snapshot when it began. */
-  since: Anchor
-  files: Map<string, WalkedFile>
-  unreadable: Set<string>
-  copied: BaseIndex
-}
-
 /**
  * Sees what a command does to the tree under the root, by comparing it with a copy made before. The copies stay and
  * serve the next command, which copies only what changed since. Each of several commands that overlap reports all
@@ -48,14 +41,16 @@ export class CommandTracker {
   readonly #copies: BaseCopies
   readonly #running = new Set<Base>()
   readonly #queue = new KeyedQueue()
-  /** Commands of earlier runs that did not end: the copies made for them are still of use. */
-  readonly #cutOff: ReadonlySet<string>
+  /** Commands of earlier runs that did not end, of which it is not known yet what they changed. */
+  readonly #unsettled: Set<string>
+  /** Such whose index is lost: the copies made for them stay until `gc`. */
+  readonly #lost = new Set<string>()
   #starting = 0
 
   constructor(options: CommandTrackerOptions) {
     this.#options = options
     this.#copies = new BaseCopies(options.dir, options.root)
-    this.#cutOff = new Set(options.log.openCommands.keys())
+    this.#unsettled = new Set(options.log.openCommands.keys())
   }
 
   /** The tree before. */
@@ -63,9 +58,10 @@ export class CommandTracker {
     this.#starting += 1
     try {
       const base = await this.#queue.run('base', () => this.#prepare())
-      const { log, clock } = this.#options
+      const { dir, log, clock } = this.#options
       const timestamp = clock().toISOString()
       try {
+        await writeBaseIndex(dir, base)
         await log.append([{ type: 'command', id: base.id, messageId, snapshot: base.since, timestamp }])
       } catch (error) {
         await this.end(base)
@@ -78,18 +74,29 @@ export class CommandTracker {
   }
 
   async #prepare(): Promise<Base> {
-    const { root, dir, log } = this.#options
-    const since = this.#options.tracker.anchor
-    const walked = await walkTree(root, [ownFolder(dir, root)])
-    const isCutOff = this.#cutOff.size > 0
-    const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isCutOff)
+    const { log, tracker } = this.#options
+    const since = tracker.anchor
+    const walked = await this.#walk([])
+    const isKept = this.#lost.size > 0
+    const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isKept)
     const base = { id: log.nextCommandId(), since, ...walked, copied }
     this.#running.add(base)
     return base
   }
 
+  /** The tree now. Files that are tracked, or in `always`, are looked at although they are ignored. */
+  #walk(always: Iterable<string>): Promise<Walk> {
+    const { root, dir, tracker, maxFiles } = this.#options
+    return walkTree(root, {
+      skip: [ownFolder(dir, root)],
+      always: new Set([...tracker.trackedKeys, ...always]),
+      maxIgnored: maxFiles,
+    })
+  }
+
   async end(base: Base): Promise<void> {
     this.#running.delete(base)
+    await removeBaseIndex(this.#options.dir, base.id)
     await this.#queue.run('base', () => this.#copies.release(base.copied, this.#inUse()))
   }
 
@@ -97,9 +104,49 @@ export class CommandTracker {
     return Array.from(this.#running, ({ copied }) => copied)
   }
 
-  /** Whether a command needs the copies of the tree. */
+  /** Whether a command needs the copies of the tree, one that was cut off too. */
   get isInUse(): boolean {
-    return this.#starting > 0 || this.#running.size > 0
+    return this.#starting > 0 || this.#running.size > 0 || this.hasUnsettled
+  }
+
+  /** Whether {@link settle} has something to do. */
+  get hasUnsettled(): boolean {
+    return this.#unsettled.size > 0
+  }
+
+  /**
+   * Covers what changed since the commands began that were cut off with their process: by them, or by others after
+   * that, nobody can tell. So the states before are recorded, and none as the one in which the agent left a file.
+   * What an index that is missing or damaged leaves unknown stays as it is.
+   *
+   * @throws {LociError} DISK_FULL, DISK_IO: the next call goes on
+   */
+  settle(): Promise<void> {
+    return this.#queue.run('settle', async () => {
+      const { dir, log } = this.#options
+      for (const id of this.#unsettled) {
+        const command = log.openCommands.get(id)
+        const since = command?.snapshot
+        const base = since === undefined ? undefined : await readBaseIndex(dir, id, since)
+        if (base === undefined) this.#lost.add(id)
+        else await this.#coverCutOff(base, command?.messageId ?? '')
+        this.#unsettled.delete(id)
+      }
+    })
+  }
+
+  async #coverCutOff(base: Base, messageId: string): Promise<void> {
+    const { tracker, dir } = this.#options
+    const { covered, uncovered } = await this.#changesSince(base)
+    const touched: string[] = []
+    for (const key of covered) {
+      const isRecorded = await tracker.trackChanged(key, this.#copyOf(base, key), messageId, base.since)
+      if (isRecorded) touched.push(key)
+      else uncovered.add(key)
+    }
+    await tracker.noteTouched(touched, messageId)
+    await this.#noteEnd(base, [...uncovered])
+    await removeBaseIndex(dir, base.id)
   }
 
   /** The folder of the copies is about to be emptied: of commands that were cut off nothing can be told any more. */
@@ -112,55 +159,44 @@ export class CommandTracker {
       timestamp,
     }))
     if (ends.length > 0) await log.append(ends)
+    this.#lost.clear()
     this.#copies.forget()
   }
 
   /** What differs from `base` now. Covered changes are recorded for `messageId`; the others are named. Absolute paths. */
   async cover(base: Base, messageId: string): Promise<{ changed: string[]; untracked: string[] }> {
-    const { dir, root, tracker, log, clock } = this.#options
-    const now = await walkTree(root, [ownFolder(dir, root)])
+    const { root, tracker } = this.#options
+    const { covered, uncovered } = await this.#changesSince(base)
     const changed: string[] = []
-    // What could not be seen before or after may have been changed, or be gone.
-    const untracked = new Set<string>(
-      [...now.unreadable, ...base.unreadable].filter(
-        (key) => now.unreadable.has(key) !== base.unreadable.has(key),
-      ),
-    )
-    for (const key of new Set([...base.files.keys(), ...now.files.keys()])) {
-      const before = base.files.get(key)
-      const after = now.files.get(key)
-      // That a file was not seen says that it was absent only where everything was seen.
-      const isGuess =
-        (before === undefined && isHidden(key, base.unreadable)) ||
-        (after === undefined && isHidden(key, now.unreadable))
-      if (isGuess) untracked.add(key)
-      else if (await this.#isChanged(base, before, after)) {
-        const isCovered = before === undefined ? after?.kind === 'file' : base.copied.has(key)
-        if (isCovered && (after === undefined || after.kind === 'file')) changed.push(key)
-        else untracked.add(key)
-      }
-    }
-    const recorded: string[] = []
-    for (const key of changed) {
-      const copy = base.copied.get(key)
-      const source = copy ? join(this.#copies.folder, copy.name) : null
-      const isRecorded = await tracker.trackChanged(key, source, messageId, base.since)
-      if (isRecorded && (await tracker.recordState(key, messageId))) recorded.push(key)
-      else untracked.add(key)
+    for (const key of covered) {
+      const isRecorded = await tracker.trackChanged(key, this.#copyOf(base, key), messageId, base.since)
+      if (isRecorded && (await tracker.recordState(key, messageId))) changed.push(key)
+      else uncovered.add(key)
     }
     // A line that is missing only has verify name a command that was covered.
-    const end: EditRecord = { type: 'command-end', id: base.id, timestamp: clock().toISOString() }
-    await log.append([end]).catch(() => undefined)
+    await this.#noteEnd(base, []).catch(() => undefined)
     const absolute = (key: string): string => join(root, key)
-    return { changed: recorded.map(absolute).toSorted(), untracked: [...untracked].map(absolute).toSorted() }
+    return { changed: changed.map(absolute).toSorted(), untracked: [...uncovered].map(absolute).toSorted() }
   }
 
-  async #isChanged(
-    base: Base,
-    before: WalkedFile | undefined,
-    after: WalkedFile | undefined,
-  ): Promise<boolean> {
-    if (before === undefined || after === undefined) return before !== after
+  async #changesSince(base: Base): Promise<TreeChanges> {
+    const now = await this.#walk(base.copied.keys())
+    return findChanges(base, now, (before, after) => this.#isChanged(base, before, after))
+  }
+
+  /** The copy of a file as it was before; `null`: it was absent. */
+  #copyOf(base: Base, key: string): string | null {
+    const copy = base.copied.get(key)
+    return copy ? join(this.#copies.folder, copy.name) : null
+  }
+
+  async #noteEnd({ id }: Base, uncovered: readonly string[]): Promise<void> {
+    const { log, clock } = this.#options
+    const of = uncovered.length > 0 ? { uncovered: uncovered.toSorted() } : {}
+    await log.append([{ type: 'command-end', id, ...of, timestamp: clock().toISOString() }])
+  }
+
+  async #isChanged(base: Base, before: WalkedFile, after: WalkedFile): Promise<boolean> {
     if (before.kind !== after.kind) return true
     const copy = base.copied.get(after.key)
     if (before.stamp === after.stamp && (copy === undefined || copy.isSettled)) return false
@@ -172,15 +208,6 @@ export class CommandTracker {
       () => true,
     )
   }
-}
-
-/** Whether `key` is, or lies below, something that could not be looked at. */
-function isHidden(key: string, unreadable: ReadonlySet<string>): boolean {
-  if (unreadable.has('') || unreadable.has(key)) return true
-  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-    if (unreadable.has(key.slice(0, slash))) return true
-  }
-  return false
 }
 
 /**

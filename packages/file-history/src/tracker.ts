@@ -98,15 +98,17 @@ export class Tracker {
     else if (since !== null && !this.#isTarget(since)) return false
     return this.#paths.run(key, async () => {
       const { snapshots } = cell.getState()
+      const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
       if (backupOf(snapshots.at(-1), key) !== undefined) return true
+      if (target && backupOf(target, key) !== undefined) return true
       if (since === null && snapshots.length > 1) return false
       const path = join(root, key)
-      const target = { key, path, parent: dirname(path) }
+      const file = { key, path, parent: dirname(path) }
       return this.#backups.keepingFirst(key, async () => {
         const backup =
           before === null
-            ? await this.#backups.recordAbsence(target)
-            : await unlessUnreadable(this.#backups.recordCopy(target, before))
+            ? await this.#backups.recordAbsence(file)
+            : await unlessUnreadable(this.#backups.recordCopy(file, before))
         if (backup === undefined) return false
         await this.#join(key, backup, messageId, since ?? undefined)
         return true
@@ -128,6 +130,24 @@ export class Tracker {
       await lookForEdit(target.path)
       await this.#noteState(target.key, await lookAt(target.path), messageId)
     })
+  }
+
+  /** Keys of every file that some snapshot holds. */
+  get trackedKeys(): ReadonlySet<string> {
+    return this.#options.cell.getState().trackedFiles
+  }
+
+  /** In which state the agent left these files nobody can tell. */
+  async noteTouched(keys: readonly string[], messageId: string): Promise<void> {
+    const [snapshot, timestamp] = [this.anchor, this.#now()]
+    const records = keys.map((trackingPath): EditRecord => ({
+      type: 'track',
+      messageId,
+      trackingPath,
+      snapshot,
+      timestamp,
+    }))
+    if (records.length > 0) await this.#options.log.append(records)
   }
 
   /** Notes in which state a command left a file; `false`: it cannot be read. */
