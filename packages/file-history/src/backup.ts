@@ -4,14 +4,18 @@ import {
   cloneFile,
   fileErrno,
   files,
+  filesNow,
   isAbsent,
   isLociError,
   LociError,
   OPEN_REGULAR,
   orAbsent,
 } from '@loci/disk'
-import { compareStatsAndContent, isSameState, kindOf, lookAt, modeOf } from './compare.ts'
+import type { FileStats } from '@loci/disk'
+import { compareStatsAndContent, isSameState, kindOf, lookAt, modeOf, statNow, stateOf } from './compare.ts'
 import type { FileState } from './compare.ts'
+import { pace } from './in-parallel.ts'
+import { isSameStamp, isSettled, readSteady } from './read-small.ts'
 import type { Backup } from './snapshot.ts'
 
 /**
@@ -78,7 +82,6 @@ export async function readBackup(
 }
 
 const TRIES = 5
-const SETTLED_MS = 1000
 
 /**
  * Copies a live regular file to `staged`, which must not exist, with bytes and bits as they were at one moment: a
@@ -87,28 +90,36 @@ const SETTLED_MS = 1000
  * @throws {LociError} DISK_IO when it keeps changing or is no regular file (any more); DISK_FULL
  */
 export async function copyLive(path: string, staged: string): Promise<FileState | undefined> {
+  return (await copyLooking(path, staged))?.state
+}
+
+/** As {@link copyLive}, with the stats that the file had when its bytes were read. */
+async function copyLooking(
+  path: string,
+  staged: string,
+): Promise<{ state: FileState; live: FileStats } | undefined> {
   for (let round = 0; round < TRIES; round += 1) {
-    const before = await orAbsent(files.lstat(path))
+    await pace.ready()
+    const nowMs = Date.now()
+    const before = statNow(path)
     if (before === undefined) return undefined
     if (!before.isFile()) throw changedKind(path, kindOf(before))
     try {
+      const small = copySmall(path, staged)
+      if (small !== undefined) return small
       if ((await orAbsent(copyTo(path, staged))) === undefined) return undefined
       const copy = await lookAt(staged)
       if (copy.kind !== 'file') throw changedKind(staged, copy.kind)
-      const after = await orAbsent(files.lstat(path))
+      const after = statNow(path)
       const isSame =
         after !== undefined &&
-        after.ino === before.ino &&
-        after.dev === before.dev &&
-        after.size === before.size &&
-        after.mode === before.mode &&
-        after.mtimeNs === before.mtimeNs &&
-        after.ctimeNs === before.ctimeNs &&
+        isSameStamp(after, before) &&
         BigInt(copy.state.sizeBytes) === after.size &&
         copy.state.mode === modeOf(after)
       // A file system's clock ticks in milliseconds: within a tick a change leaves the times as they were.
-      const isSettled = Date.now() - Number(before.ctimeMs) > SETTLED_MS
-      if (isSame && (isSettled || (await isStill(path, copy.state)))) return copy.state
+      if (isSame && (isSettled(before, nowMs) || (await isStill(path, copy.state)))) {
+        return { state: copy.state, live: before }
+      }
       await files.unlink(staged)
     } catch (error) {
       await removeScratch(staged)
@@ -118,6 +129,15 @@ export async function copyLive(path: string, staged: string): Promise<FileState 
   throw new LociError('DISK_IO', `${JSON.stringify(path)} keeps changing; wait until nothing writes to it`, {
     details: { path },
   })
+}
+
+/** A small file is read once, and what is hashed is what is written. */
+function copySmall(path: string, staged: string): { state: FileState; live: FileStats } | undefined {
+  const small = readSteady(path)
+  if (small === undefined) return undefined
+  const state = stateOf(small.bytes, small.stats)
+  filesNow.writeNew(staged, small.bytes, state.mode)
+  return { state, live: small.stats }
 }
 
 async function copyTo(path: string, staged: string): Promise<true> {
@@ -153,6 +173,8 @@ export interface MadeBackup {
   name: string
   version: number
   state: FileState
+  /** The stats that the file had when these bytes were read. */
+  live: FileStats
 }
 
 /**
@@ -172,8 +194,9 @@ export async function createBackup(options: {
 }): Promise<MadeBackup | undefined> {
   const { dir, path, trackedPath, fromVersion } = options
   const staged = join(dir, `.stage-${randomUUID().slice(0, 8)}.tmp`)
-  const state = await copyLive(path, staged)
-  if (state === undefined) return undefined
+  const copied = await copyLooking(path, staged)
+  if (copied === undefined) return undefined
+  const { state, live } = copied
   try {
     const twin = await livingTwin(dir, options.twin(state), state)
     for (let version = fromVersion; ; version += 1) {
@@ -181,7 +204,7 @@ export async function createBackup(options: {
       const isFree =
         (await placeTwin(twin, join(dir, name))) || (await placeExclusive(staged, join(dir, name)))
       if (isFree || (await compareStatsAndContent(staged, join(dir, name))) === 'same') {
-        return { name, version, state }
+        return { name, version, state, live }
       }
     }
   } finally {

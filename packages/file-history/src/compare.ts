@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { fileErrno, files, OPEN_REGULAR, orAbsent } from '@loci/disk'
-import type { OpenFile } from '@loci/disk'
+import { fileErrno, files, filesNow, isAbsent, OPEN_REGULAR, orAbsent } from '@loci/disk'
+import type { FileStats, OpenFile } from '@loci/disk'
+import { pace } from './in-parallel.ts'
+import { readSmall, SMALL_BYTES } from './read-small.ts'
 
 /** What a rewind brings back of a file, and what tells two states apart. */
 export interface FileState {
@@ -18,20 +20,18 @@ export type Look =
 
 const CHUNK_BYTES = 1 << 20
 
-type Stats = Awaited<ReturnType<typeof files.lstat>>
-
 /** Permission bits of a file. */
-export function modeOf(stats: Stats): number {
+export function modeOf(stats: FileStats): number {
   return Number(stats.mode & 0o7777n)
 }
 
 /** Inode, size and times: equal for a file that nobody touched, unless within one tick of the clock. */
-export function stampOf(stats: Stats): string {
+export function stampOf(stats: FileStats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
 }
 
 /** What kind of thing a file is. */
-export function kindOf(stats: Stats): 'file' | 'link' | 'directory' | 'special' {
+export function kindOf(stats: FileStats): 'file' | 'link' | 'directory' | 'special' {
   if (stats.isFile()) return 'file'
   if (stats.isSymbolicLink()) return 'link'
   return stats.isDirectory() ? 'directory' : 'special'
@@ -39,10 +39,13 @@ export function kindOf(stats: Stats): 'file' | 'link' | 'directory' | 'special' 
 
 /** Looks at `path` and reads it if it is a regular file. @throws {LociError} DISK_IO when it cannot be read */
 export async function lookAt(path: string): Promise<Look> {
-  const stats = await orAbsent(files.lstat(path))
+  await pace.ready()
+  const stats = statNow(path)
   if (stats === undefined) return { kind: 'absent' }
   const kind = kindOf(stats)
   if (kind !== 'file') return { kind }
+  const small = isSmall(stats) ? readSmall(path, 'one') : undefined
+  if (small !== undefined) return lookOf(small.stats, stateOf(small.bytes, small.stats))
   const file = await openRegular(path)
   if (file === undefined) return { kind: 'absent' }
   if (file === 'link') return { kind: 'link' }
@@ -55,16 +58,38 @@ export async function lookAt(path: string): Promise<Look> {
       hash.update(chunk)
       sizeBytes += chunk.length
     }
-    return {
-      kind: 'file',
-      state: { sha256: hash.digest('hex'), sizeBytes, mode: modeOf(opened) },
-      links: Number(opened.nlink),
-      inode: `${opened.dev}:${opened.ino}`,
-      stamp: stampOf(opened),
-    }
+    return lookOf(opened, { sha256: hash.digest('hex'), sizeBytes, mode: modeOf(opened) })
   } finally {
     await file.close()
   }
+}
+
+/** What was seen of a regular file. */
+export function lookOf(stats: FileStats, state: FileState): Look {
+  const inode = `${stats.dev}:${stats.ino}`
+  return { kind: 'file', state, links: Number(stats.nlink), inode, stamp: stampOf(stats) }
+}
+
+/** The state of a file with these bytes. */
+export function stateOf(bytes: Uint8Array, stats: FileStats): FileState {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  return { sha256, sizeBytes: bytes.length, mode: modeOf(stats) }
+}
+
+/** What stands under a name, not following a link; `undefined`: nothing. */
+export function statNow(path: string): FileStats | undefined {
+  pace.spend(1)
+  try {
+    return filesNow.lstat(path)
+  } catch (error) {
+    if (isAbsent(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether it is worth while to try {@link readSmall}. */
+function isSmall({ size }: FileStats): boolean {
+  return size > 0n && size <= BigInt(SMALL_BYTES)
 }
 
 async function openRegular(path: string): Promise<OpenFile | 'link' | undefined> {
@@ -99,19 +124,49 @@ export function isSameState(a: FileState | null, b: FileState | null): boolean {
  * @throws {LociError} DISK_IO when one cannot be read
  */
 export async function compareStatsAndContent(original: string, backup: string): Promise<'same' | 'changed'> {
-  const [a, b] = await Promise.all([orAbsent(files.lstat(original)), orAbsent(files.lstat(backup))])
-  if (a === undefined || b === undefined) return a === b ? 'same' : 'changed'
-  if (!a.isFile() || !b.isFile() || a.size !== b.size || modeOf(a) !== modeOf(b)) return 'changed'
-  return (await hasSameBytes(original, backup)) ? 'same' : 'changed'
+  return (await compareFiles(original, backup)) === undefined ? 'changed' : 'same'
 }
 
-async function hasSameBytes(one: string, other: string): Promise<boolean> {
+/**
+ * As {@link compareStatsAndContent}. Of files that are the same, the stats that each had when its bytes were read;
+ * `null` where both are absent. `undefined`: they differ.
+ *
+ * @throws {LociError} DISK_IO when one cannot be read
+ */
+export async function compareFiles(
+  original: string,
+  backup: string,
+): Promise<{ original: FileStats; backup: FileStats } | null | undefined> {
+  await pace.ready()
+  const [a, b] = [statNow(original), statNow(backup)]
+  if (a === undefined || b === undefined) return a === b ? null : undefined
+  if (!isAlike(a, b)) return undefined
+  if (isSmall(a)) {
+    const [mine, theirs] = [readSmall(original, 'one'), readSmall(backup, 'other')]
+    if (mine !== undefined && theirs !== undefined) {
+      const isSame = isAlike(mine.stats, theirs.stats) && Buffer.compare(mine.bytes, theirs.bytes) === 0
+      return isSame ? { original: mine.stats, backup: theirs.stats } : undefined
+    }
+  }
+  return compareLarge(original, backup)
+}
+
+function isAlike(a: FileStats, b: FileStats): boolean {
+  return a.isFile() && b.isFile() && a.size === b.size && modeOf(a) === modeOf(b)
+}
+
+async function compareLarge(
+  one: string,
+  other: string,
+): Promise<{ original: FileStats; backup: FileStats } | undefined> {
   const a = await openRegular(one)
   try {
     const b = await openRegular(other)
     try {
-      if (a === undefined || a === 'link' || b === undefined || b === 'link') return false
-      return await readSame(a, b)
+      if (a === undefined || a === 'link' || b === undefined || b === 'link') return undefined
+      if (!(await readSame(a, b))) return undefined
+      const [original, backup] = [await a.stat(), await b.stat()]
+      return isAlike(original, backup) ? { original, backup } : undefined
     } finally {
       if (b !== undefined && b !== 'link') await b.close()
     }

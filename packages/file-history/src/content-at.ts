@@ -1,8 +1,11 @@
 import { basename, dirname, join } from 'node:path'
 import { LociError } from '@loci/disk'
-import { readBackup } from './backup.ts'
+import { backupNameProblem, readBackup } from './backup.ts'
 import type { BackupContent } from './backup.ts'
+import type { FileState } from './compare.ts'
+import { isSameState } from './compare.ts'
 import type { EditLog } from './edits.ts'
+import type { QuickLook } from './quick-look.ts'
 import { targetBackup } from './snapshot.ts'
 import type { FileHistoryState } from './snapshot.ts'
 import { pathOfKey, realDirectory } from './track-path.ts'
@@ -15,6 +18,8 @@ export interface HistoryView {
   log: EditLog
   /** Whether some of the ledger could not be read. */
   isLedgerDamaged: boolean
+  /** What the tracked files were seen to be at that moment. */
+  quick: QuickLook
 }
 
 /**
@@ -35,32 +40,48 @@ export function findSnapshot(state: FileHistoryState, messageId: string): number
   throw new LociError('SNAPSHOT_NOT_FOUND', message, { details })
 }
 
-/** What `key` held at the snapshot with this index, read and checked. */
-export async function contentAt(view: HistoryView, index: number, key: string): Promise<BackupContent> {
-  const { dir, root, state, log } = view
+/**
+ * What `key` held at the snapshot with this index, read and checked. Not read if it was made with the state `standing`,
+ * in which the file is now: then nobody needs the bytes.
+ */
+export async function contentAt(
+  view: HistoryView,
+  index: number,
+  key: string,
+  standing?: FileState,
+): Promise<BackupContent> {
+  const { dir, root, state, log, quick } = view
   const { path, problem } = pathOfKey(root, key)
   if (problem !== undefined) return { problem }
   const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
   if ('problem' in backup) return backup
-  return readBackup(dir, backup, path, log.noted(backup.backupFileName))
+  const { backupFileName: name } = backup
+  const noted = log.noted(name)
+  if (standing !== undefined && name !== null && noted && isSameState(noted, standing)) {
+    const isThere = backupNameProblem(backup, path) === undefined && quick.holdsBackup(name)
+    if (isThere) return { state: noted, source: name }
+  }
+  return readBackup(dir, backup, path, noted)
 }
 
 /**
  * Where the file of `key` is looked at and written: in the directory where it was when it was recorded, never through
  * a link that came since.
  *
+ * @param standsAt by the real path of its directory, if that is known
  * @throws {LociError} PATH_INVALID when a parent is no directory now; DISK_IO
  */
 export async function findPlace(
   view: HistoryView,
   index: number,
   key: string,
+  standsAt?: string,
 ): Promise<{ realPath: string } | { problem: string }> {
   const { root, state, log } = view
   const { path } = pathOfKey(root, key)
   const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
   const expected = ('problem' in backup ? undefined : backup.realParentDir) ?? dirname(path)
-  const actual = await realDirectory(dirname(path))
+  const actual = standsAt === undefined ? await realDirectory(dirname(path)) : dirname(standsAt)
   if (actual === expected) return { realPath: join(actual, basename(path)) }
   return {
     problem: `its directory was ${expected} and is ${actual} now: it was moved, or is reached through a link`,

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 const AT_ONCE = 16
 
 /** Runs at most sixteen of the actions it is given at once, in the order they were given. */
@@ -34,3 +36,43 @@ export function inParallel<T, R>(items: readonly T[], action: (item: T) => Promi
   const limit = createLimit()
   return settleAll(items.map((item) => limit(() => action(item))))
 }
+
+const STATS_AT_ONCE = 500
+const BYTES_AT_ONCE = 256 << 10
+
+/**
+ * Counts what is done without waiting. After 500 stats, or 256 KiB read or written, the event loop is to have its turn:
+ * nothing else of the process waits longer than that takes.
+ */
+export class Pace {
+  #stats = 0
+  #bytes = 0
+  #turn: Promise<void> | undefined
+
+  spend(stats: number, bytes = 0): void {
+    this.#stats += stats
+    this.#bytes += bytes
+  }
+
+  /** What is to be waited for before more is done; `undefined`: nothing. */
+  get turn(): Promise<void> | undefined {
+    const isDue = this.#stats >= STATS_AT_ONCE || this.#bytes >= BYTES_AT_ONCE
+    if (isDue) this.#turn ??= this.#wait()
+    return this.#turn
+  }
+
+  async #wait(): Promise<void> {
+    await setImmediate()
+    this.#stats = 0
+    this.#bytes = 0
+    this.#turn = undefined
+  }
+
+  /** Resolves when more may be done; of many that wait, only as many go on as there is room for. */
+  async ready(): Promise<void> {
+    while (this.turn !== undefined) await this.turn
+  }
+}
+
+/** The pace of this thread, which has one event loop. */
+export const pace: Pace = new Pace()

@@ -12,6 +12,11 @@ export class KeyedQueue {
     return result
   }
 
+  /** Whether an action of this key runs or waits. */
+  isBusy(key: string): boolean {
+    return this.#last.has(key)
+  }
+
   #forget(key: string, settled: Promise<unknown>): void {
     if (this.#last.get(key) === settled) this.#last.delete(key)
   }

@@ -228,6 +228,7 @@ export class OpenHistory implements FileHistory {
   close(): Promise<void> {
     return this.#gate.exclusive(async () => {
       this.#isClosed = true
+      if (this.#lease !== undefined) await this.#tracker.close()
       await this.#lease?.release()
       this.#lease = undefined
     })
@@ -244,6 +245,7 @@ export class OpenHistory implements FileHistory {
       state: this.#state(),
       log: this.#log,
       isLedgerDamaged: this.#isLedgerDamaged,
+      quick: this.#tracker.quickLook(),
     }
   }
 

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { files } from '@loci/disk'
 import { readBackup } from './backup.ts'
 import type { BackupContent } from './backup.ts'
-import { isSameState, lookAt } from './compare.ts'
+import { isSameState, lookAt, lookOf, modeOf } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import { describeChange, MAX_TEXT_BYTES } from './describe-change.ts'
 import type { FileChange, Side } from './describe-change.ts'
@@ -221,11 +221,13 @@ function isWanted(path: string, wanted: readonly string[]): boolean {
 
 async function gatherFacts(view: HistoryView, index: number, key: string): Promise<FileFacts> {
   const { path, problem } = pathOfKey(view.root, key)
+  const standing = await knownLook(view, key)
+  const stands = standing?.look.kind === 'file' ? standing.look.state : undefined
   const facts: FileFacts = {
     key,
     path,
     realPath: path,
-    target: await contentAt(view, index, key),
+    target: await contentAt(view, index, key, stands),
     disk: { kind: 'absent' },
     left: 'unknown',
   }
@@ -235,13 +237,27 @@ async function gatherFacts(view: HistoryView, index: number, key: string): Promi
   }
   // One file that cannot be read must not hide the others: it is named.
   try {
-    const place = await findPlace(view, index, key)
+    const place = await findPlace(view, index, key, standing?.realPath)
     if ('problem' in place) return { ...facts, ...place }
     const { realPath } = place
-    return { ...facts, realPath, disk: await lookAt(realPath), left: await readLeft(view, key, path) }
+    const disk = standing?.look ?? (await lookAt(realPath))
+    return { ...facts, realPath, disk, left: await readLeft(view, key, path) }
   } catch (error) {
     return { ...facts, problem: error instanceof Error ? error.message : String(error) }
   }
+}
+
+/** The file, if it is known without reading: its stats prove that its newest backup has its bytes. */
+async function knownLook(
+  { quick, log }: HistoryView,
+  key: string,
+): Promise<{ look: Look; realPath: string } | undefined> {
+  const seen = await quick.inTime(key)
+  if (seen === undefined) return undefined
+  const { backup, stats, realPath } = seen
+  if (stats === null) return { look: { kind: 'absent' }, realPath }
+  const noted = log.noted(backup.backupFileName)
+  return noted && { look: lookOf(stats, { ...noted, mode: modeOf(stats) }), realPath }
 }
 
 async function readLeft(view: HistoryView, key: string, path: string): Promise<FileFacts['left']> {

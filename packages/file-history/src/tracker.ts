@@ -8,6 +8,7 @@ import { evictOldest } from './evict-oldest.ts'
 import { createLimit, settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
+import type { QuickLook } from './quick-look.ts'
 import { addSnapshot, backupOf, identityOf, joinSnapshot, removeJoined, removeSnapshot } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
 import { isInside, ownFolder, resolveTrackedPath, statOf } from './track-path.ts'
@@ -33,6 +34,13 @@ export interface TrackerOptions {
   overdue: readonly Snapshot[]
   /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
   isLedgerDamaged: boolean
+}
+
+/** A tracked file as a snapshot finds it; `unseen`: why it could not be looked at. */
+interface TrackedLook {
+  key: string
+  backup: Backup
+  unseen?: string
 }
 
 /**
@@ -199,14 +207,7 @@ export class Tracker {
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
-    const limit = createLimit()
-    const work = settleAll(
-      Array.from(captured.trackedFiles, async (key) => {
-        const look = (): Promise<{ backup: Backup; unseen?: string }> =>
-          limit(() => this.#backups.backUpTracked(key))
-        return { key, ...(await this.#paths.run(key, look)) }
-      }),
-    )
+    const work = this.#lookAtAll(captured.trackedFiles)
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
@@ -219,9 +220,34 @@ export class Tracker {
     return result
   }
 
+  /** Most files are seen to be unchanged in the moment of the call; the others are read in their place in the queue. */
+  async #lookAtAll(keys: Iterable<string>): Promise<TrackedLook[]> {
+    const quick = this.#backups.quickLook()
+    const limit = createLimit()
+    const looks: TrackedLook[] = []
+    const slow: Promise<void>[] = []
+    for (const [place, key] of [...keys].entries()) {
+      const isNow = quick.hasTime && !this.#paths.isBusy(key)
+      const seen = isNow ? quick.atOnce(key) : undefined
+      if (seen !== undefined) {
+        looks[place] = { key, backup: seen.backup }
+        continue
+      }
+      const look = async (): Promise<void> => {
+        const late = isNow ? undefined : await quick.inTime(key)
+        looks[place] = late
+          ? { key, backup: late.backup }
+          : { key, ...(await limit(() => this.#backups.backUpTracked(key))) }
+      }
+      slow.push(this.#paths.run(key, look))
+    }
+    await settleAll(slow)
+    return looks
+  }
+
   async #commitSnapshot(
     messageId: string,
-    looks: readonly { key: string; backup: Backup; unseen?: string }[],
+    looks: readonly TrackedLook[],
     sequence: number,
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
@@ -340,6 +366,16 @@ export class Tracker {
     if (!isInside(ownFolder(dir, root), path)) return
     const message = `${JSON.stringify(path)} belongs to the file history itself, or to the config home around it; edit it untracked`
     throw new LociError('PATH_INVALID', message, { details: { path } })
+  }
+
+  /** A look at the tracked files without opening any. */
+  quickLook(): QuickLook {
+    return this.#backups.quickLook()
+  }
+
+  /** Keeps what makes the next opening faster. */
+  close(): Promise<void> {
+    return this.#backups.close()
   }
 
   /** The newest snapshot. */

@@ -1,11 +1,14 @@
 import { dirname, join } from 'node:path'
-import { errorMessage, files, isLociError, LociError, orAbsent } from '@loci/disk'
+import { errorMessage, files, isLociError, LociError } from '@loci/disk'
+import type { FileStats } from '@loci/disk'
 import { backupNameProblem, createBackup } from './backup.ts'
 import type { MadeBackup } from './backup.ts'
-import { compareStatsAndContent } from './compare.ts'
+import { compareFiles, statNow } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { EditLog } from './edits.ts'
+import { QuickLook } from './quick-look.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
+import { StatCache } from './stat-cache.ts'
 import { isInside, pathOfKey, realDirectory, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 
@@ -23,6 +26,7 @@ export class VersionedBackups {
     maxFileBytes: number
   }
   readonly #latest = new Map<string, Backup>()
+  readonly #cache: StatCache
   #isFolderMade = false
 
   constructor(
@@ -37,9 +41,21 @@ export class VersionedBackups {
     snapshots: readonly Snapshot[],
   ) {
     this.#options = options
+    this.#cache = new StatCache(options.dir)
     for (const snapshot of snapshots) {
       for (const [key, backup] of Object.entries(snapshot.trackedFileBackups)) this.#latest.set(key, backup)
     }
+  }
+
+  /** A look at the tracked files as they are now, without opening any. */
+  quickLook(): QuickLook {
+    const { dir, root } = this.#options
+    return new QuickLook({ dir, root, latest: this.#latest, cache: this.#cache })
+  }
+
+  /** Keeps what saves reading for the next time the history is opened. That it fails costs no more than that. */
+  async close(): Promise<void> {
+    await this.#cache.save().catch(() => undefined)
   }
 
   /**
@@ -79,28 +95,43 @@ export class VersionedBackups {
    */
   async backUp(target: TrackedPath): Promise<Backup> {
     const latest = this.#latest.get(target.key)
-    if (latest && (await this.#isCurrent(latest, target.path))) return latest
+    if (latest && (await this.#isCurrent(latest, target))) return latest
     const { maxFileBytes } = this.#options
-    const stats = await orAbsent(files.lstat(target.path))
+    const stats = statNow(target.path)
     if (stats?.isFile() && stats.size > maxFileBytes) {
       throw tooLarge(target.path, Number(stats.size), maxFileBytes)
     }
     return this.#recordLive(target)
   }
 
-  async #isCurrent(backup: Backup, path: string): Promise<boolean> {
+  async #isCurrent(backup: Backup, { key, path }: TrackedPath): Promise<boolean> {
     if (backupNameProblem(backup, path) !== undefined) return false
     const { backupFileName: name } = backup
-    if (name === null) return (await orAbsent(files.lstat(path))) === undefined
-    const stored = join(this.#options.dir, name)
+    if (name === null) return statNow(path) === undefined
+    const lookedAtMs = Date.now()
+    const seen = await compareFiles(path, join(this.#options.dir, name))
     // A backup that is lost is not equal to a file that is gone.
-    if ((await orAbsent(files.lstat(stored))) === undefined) return false
-    return (await compareStatsAndContent(path, stored)) === 'same'
+    if (seen === undefined || seen === null) return false
+    this.#cache.remember(key, { backup: name, live: seen.original, stored: seen.backup, lookedAtMs })
+    return true
   }
 
   /** A new backup of the live file `target`; one that is gone is recorded as absent. */
   async #recordLive(target: TrackedPath): Promise<Backup> {
-    return this.#record(target, await this.#copy(target, target.path))
+    const lookedAtMs = Date.now()
+    const made = await this.#copy(target, target.path)
+    const backup = await this.#record(target, made)
+    if (made !== undefined) this.#rememberCopy(target.key, made.name, made.live, lookedAtMs)
+    return backup
+  }
+
+  #rememberCopy(key: string, backup: string, live: FileStats, lookedAtMs: number): void {
+    try {
+      const stored = statNow(join(this.#options.dir, backup))
+      if (stored) this.#cache.remember(key, { backup, live, stored, lookedAtMs })
+    } catch {
+      // Then it is read again the next time.
+    }
   }
 
   /**
@@ -143,6 +174,7 @@ export class VersionedBackups {
       if (!isKnown) {
         this.#options.versions.delete(key)
         this.#latest.delete(key)
+        this.#cache.forget(key)
       }
       throw error
     }
@@ -162,6 +194,7 @@ export class VersionedBackups {
     }
     versions.set(key, backup.version)
     this.#latest.set(key, backup)
+    this.#cache.forget(key)
     return backup
   }
 }

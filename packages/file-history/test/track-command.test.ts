@@ -56,7 +56,7 @@ test('a second command copies only what changed since, and sees an edit of the s
   await history.makeSnapshot('m2')
   let copies = 0
   setFaultHook((operation, path) => {
-    if (operation === 'copy' && path.includes('/base/')) copies += 1
+    if ((operation === 'copy' || operation === 'write') && path.includes('/base/')) copies += 1
     return undefined
   })
   const { changed } = await history.trackCommand('c2', sh('printf b3 > d/b.txt; touch -d @1 d/b.txt'))
@@ -336,7 +336,7 @@ test('without a snapshot a first one is made with the id of the command', async 
 
 test('on a full disk the command is not run', async () => {
   setFaultHook((operation, path) =>
-    operation === 'copy' && path.includes('/base/')
+    (operation === 'copy' || operation === 'write') && path.includes('/base/')
       ? Object.assign(new Error('injected'), { code: 'ENOSPC' })
       : undefined,
   )

@@ -313,32 +313,48 @@ test.each([
   await again.close()
 })
 
-test('a file that is written while it is copied is copied again, also within one tick of the clock', async () => {
-  const history = await work.open()
-  await history.trackEdit('a.txt', 'a')
-  for (let round = 0; round < 20; round += 1) {
-    let looks = 0
-    setFaultHook((operation, path) => {
-      // The copy is made and about to be looked at.
-      if (operation === 'open' && path.includes('.stage-') && looks++ < 2) {
-        writeFileSync(work.path('a.txt'), `${looks} of ${round}`)
-      }
-      return undefined
-    })
-    writeFileSync(work.path('a.txt'), `0 of ${round}`)
-    const { trackedFileBackups } = await history.makeSnapshot(`m${round}`)
-    setFaultHook(undefined)
-    const kept = work.inDir(trackedFileBackups['a.txt']?.backupFileName ?? '')
-    expect(await fs.readFile(kept, 'utf8')).toBe(`2 of ${round}`)
-  }
-  await history.close()
-})
+test.each([
+  // Read in one go, and read again as it is younger than a second.
+  { size: 'small', more: '', operation: 'fstat', place: 'a.txt', times: [2, 4] },
+  // The copy is made and about to be looked at.
+  { size: 'large', more: 'x'.repeat(300_000), operation: 'open', place: '.stage-', times: [1, 2] },
+])(
+  'a $size file that is written while it is copied is copied again, also within one tick of the clock',
+  async ({ more, operation: expected, place, times }) => {
+    const history = await work.open()
+    for (let round = 0; round < 20; round += 1) {
+      await fs.rm(work.path('a.txt'))
+      await history.makeSnapshot(`gone ${round}`)
+      let looks = 0
+      setFaultHook((operation, path) => {
+        if (operation !== expected || !path.includes(place)) return undefined
+        looks += 1
+        const time = times.indexOf(looks) + 1
+        if (time > 0) writeFileSync(work.path('a.txt'), `${time} of ${round}${more}`)
+        return undefined
+      })
+      writeFileSync(work.path('a.txt'), `0 of ${round}${more}`)
+      const backup =
+        round === 0
+          ? await history.trackEdit('a.txt', 'a')
+          : (await history.makeSnapshot(`m${round}`)).trackedFileBackups['a.txt']
+      setFaultHook(undefined)
+      const kept = await fs.readFile(work.inDir(backup?.backupFileName ?? ''), 'utf8')
+      expect(['1', '2']).toContain(kept.slice(0, 1))
+      expect(kept.slice(1)).toBe(` of ${round}${more}`)
+      if (looks >= Math.max(...times)) expect(kept.slice(0, 1)).toBe('2')
+    }
+    await history.close()
+  },
+)
 
 test('a file that never stops changing is refused, and says so', async () => {
   const history = await work.open()
   let round = 0
   setFaultHook((operation, path) => {
-    if (operation === 'open' && path.includes('.stage-')) writeFileSync(work.path('a.txt'), `${(round += 1)}`)
+    const isLook = operation === 'open' && path.includes('.stage-')
+    const isRead = operation === 'fstat' && path === work.path('a.txt')
+    if (isLook || isRead) writeFileSync(work.path('a.txt'), `${(round += 1)}`)
     return undefined
   })
   expect(await failure(history.trackEdit('a.txt', 'a'))).toMatchObject({
