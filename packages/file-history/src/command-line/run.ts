@@ -20,7 +20,7 @@ interface RunReport {
   changed: string[]
   /** Changed, but not covered: nothing brings these back. */
   untracked: string[]
-  /** Whether the command failed and all of `changed` was put back. */
+  /** Whether the command failed and everything was put back: `changed` wholly, and nothing was `untracked`. */
   rewound: boolean
 }
 
@@ -71,19 +71,18 @@ async function finish(
   )
   for (const path of changed) say(context, `  changed ${shown(path, context.startDir)}`)
   for (const path of untracked) say(context, `  changed, but not covered: ${shown(path, context.startDir)}`)
-  const rewound = isBack && (await putBack(context, history, id, changed))
+  const rewound = isBack && (await putBack(context, history, { id, changed, untracked }))
   const report: RunReport = { id, exitCode: ending.exitCode, changed, untracked, rewound }
   // The command may have left its last line open; an empty line does no harm.
   if (context.options.json === true) context.print(`\n${JSON.stringify(report)}\n`)
   return ending.exitCode
 }
 
-/** Puts back what can be; names the rest. Whether all that is `changed` is as it was. */
+/** Puts back what can be and names the rest. Whether all is as it was. */
 async function putBack(
   context: CommandContext,
   history: FileHistory,
-  id: string,
-  changed: readonly string[],
+  { id, changed, untracked }: Pick<RunReport, 'id' | 'changed' | 'untracked'>,
 ): Promise<boolean> {
   try {
     const result = await history.rewind(id, { onConflict: 'skip' })
@@ -91,7 +90,9 @@ async function putBack(
     const count = changed.filter((path) => back.has(path)).length
     say(context, `put back: ${count} of ${counted(changed.length, 'file')}`)
     for (const line of leftLines(result, context.startDir)) say(context, `  not put back: ${line}`)
-    return count === changed.length
+    for (const path of untracked)
+      say(context, `  not put back: ${shown(path, context.startDir)} is not covered`)
+    return count === changed.length && untracked.length === 0
   } catch (error) {
     say(context, reportError(error).line)
     const advice =

@@ -1,0 +1,250 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import * as fs from 'node:fs/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { BIN, fileHistory, lastLine, spawned, start } from './command-line.ts'
+import { project } from './project.ts'
+import type { Project } from './project.ts'
+
+/** Edits, deletes, makes and chmods files. */
+const CODEMOD = 'echo new > a.txt; chmod 600 a.txt; rm d/b.txt; mkdir e; echo made > "e/c d.txt"'
+const CHANGED = ['a.txt', 'd/b.txt', 'e/c d.txt']
+
+let work: Project
+beforeEach(async () => {
+  work = await project({
+    'a.txt': { text: 'a1\n', mode: 0o755 },
+    'd/b.txt': 'b1\n',
+    'same.txt': 'same\n',
+    '.git/HEAD': 'ref: refs/heads/main\n',
+  })
+})
+afterEach(() => work.dispose())
+
+const run = (...argv: string[]): ReturnType<typeof spawned> => spawned(work.root, 'run', ...argv)
+/** The files of the project, without git's. */
+const files = async (): Promise<unknown> =>
+  Object.fromEntries(Object.entries(await work.files()).filter(([name]) => !name.startsWith('.git/')))
+
+describe('run', () => {
+  test('leaves standard output to the command and says on standard error what changed', async () => {
+    const before = await files()
+    const { code, out, err } = await run('--', 'sh', '-c', `echo out; ${CODEMOD}`)
+    expect({ code, out }).toEqual({ code: 0, out: 'out\n' })
+    const id = /^file-history: (run-[0-9a-f]{8}): 3 files changed/.exec(err)?.[1]
+    for (const name of CHANGED) expect(err).toContain(`changed ${name}\n`)
+    const after = await files()
+    expect(after).not.toEqual(before)
+    const rewind = await fileHistory(work.root, 'rewind', '--json')
+    expect(rewind.code).toBe(0)
+    expect(JSON.parse(rewind.out)).toMatchObject({
+      messageId: id,
+      restored: ['a.txt', 'd/b.txt'].map(work.path),
+      deleted: [work.path('e/c d.txt')],
+      skipped: [],
+      conflicts: [],
+    })
+    expect(await files()).toEqual(before)
+    expect((await fileHistory(work.root, 'undo')).code).toBe(0)
+    expect(await files()).toEqual(after)
+  })
+
+  test.each([
+    { name: 'exits with 7', command: ['sh', '-c', `${CODEMOD}; exit 7`], code: 7, changed: CHANGED },
+    { name: 'is killed', command: ['sh', '-c', `${CODEMOD}; kill -9 $$`], code: 137, changed: CHANGED },
+    { name: 'is not there', command: ['no-such-command'], code: 127, changed: [] },
+    { name: 'is below a file', command: ['./same.txt/x'], code: 127, changed: [] },
+    { name: 'cannot be executed', command: ['./same.txt'], code: 126, changed: [] },
+  ])('a command that $name: all is put back, its code is kept', async ({ command, code, changed }) => {
+    const before = await files()
+    const result = await run('--rewind-on-fail', '--json', '--', ...command)
+    expect(result.code).toBe(code)
+    expect(lastLine(result.out)).toEqual({
+      id: expect.stringMatching(/^run-[0-9a-f]{8}$/),
+      exitCode: code,
+      changed: changed.map(work.path),
+      untracked: [],
+      rewound: true,
+    })
+    expect(await files()).toEqual(before)
+  })
+
+  test('without the option, or where the command succeeds, what it did stays', async () => {
+    const before = await files()
+    const failed = await run('--json', '--', 'sh', '-c', `${CODEMOD}; exit 1`)
+    expect(lastLine(failed.out)).toMatchObject({ exitCode: 1, rewound: false })
+    expect(await files()).not.toEqual(before)
+    await fileHistory(work.root, 'rewind')
+    const good = await run('--json', '--rewind-on-fail', '--', 'sh', '-c', CODEMOD)
+    expect(lastLine(good.out)).toMatchObject({ exitCode: 0, rewound: false })
+    expect(await files()).not.toEqual(before)
+  })
+
+  test('the JSON is a line of its own behind what the command printed, also behind an open line', async () => {
+    const { out } = await run('--json', '--', 'printf', 'no end')
+    expect(out).toMatch(/^no end\n\{.*\}\n$/)
+    expect(lastLine(out)).toMatchObject({ exitCode: 0, changed: [] })
+  })
+
+  test('what cannot be covered is named, and what cannot be put back as well', async () => {
+    const { code, out, err } = await run(
+      ...['--rewind-on-fail', '--json', '--'],
+      ...['sh', '-c', 'ln -s a.txt link; rm d/b.txt; mkdir d/b.txt; touch d/b.txt/x; echo x > a.txt; exit 3'],
+    )
+    expect(code).toBe(3)
+    expect(lastLine(out)).toMatchObject({ untracked: ['d/b.txt', 'link'].map(work.path), rewound: false })
+    for (const name of ['d/b.txt', 'link']) expect(err).toContain(`not put back: ${name} is not covered\n`)
+    expect(await work.read('a.txt')).toBe('a1\n')
+  })
+
+  test('standard input, and output of any size through a pipe, are the command’s', async () => {
+    await work.write('big.txt', 'x'.repeat(1 << 20))
+    const { child, ended } = start(work.root, 'run', '--', 'sh', '-c', 'cat; cat big.txt')
+    child.stdin?.end('typed')
+    const { code, out } = await ended
+    expect({ code, sizeBytes: out.length, start: out.slice(0, 6) }).toEqual({
+      code: 0,
+      sizeBytes: (1 << 20) + 5,
+      start: 'typedx',
+    })
+  })
+
+  test('arguments come through as they are, options of ours among them', async () => {
+    const { out } = await run('--', 'printf', '%s|', '--json', '--', '', 'a b', '$HOME')
+    expect(out).toBe('--json|--||a b|$HOME|')
+  })
+
+  test('a history that is open elsewhere is one line, and the command is not run', async () => {
+    const holder = start(work.root, 'run', '--', 'sh', '-c', 'echo ready; cat')
+    await holder.printed
+    const { code, out, err } = await run('--rewind-on-fail', '--', 'sh', '-c', CODEMOD)
+    expect({ code, out }).toEqual({ code: 125, out: '' })
+    expect(err).toMatch(/^file-history: The file history "[^\n]+file-history unlock \[HISTORY_LOCKED\]\n$/)
+    expect(await work.read('a.txt')).toBe('a1\n')
+    // Those who only look are let in.
+    expect((await fileHistory(work.root, 'list')).out).toMatch(/^run-/)
+    holder.child.stdin?.end()
+    expect((await holder.ended).code).toBe(0)
+  })
+
+  test('a command that cannot be taken back is not run', async () => {
+    const { code, out, err } = await spawned(
+      work.root,
+      'run',
+      '--dir',
+      'same.txt/h',
+      '--',
+      'sh',
+      '-c',
+      CODEMOD,
+    )
+    expect({ code, out }).toEqual({ code: 125, out: '' })
+    expect(err).toMatch(/^file-history: [^\n]+same\.txt[^\n]+\n$/)
+    expect(await work.read('a.txt')).toBe('a1\n')
+  })
+
+  test('names that would pass for other lines, or for more of them, are escaped', async () => {
+    const { err } = await run('--', 'sh', '-c', "touch 'a\nfile-history: fake' 'b\u001b[2J'")
+    expect(err).toContain(String.raw`changed a\nfile-history: fake`)
+    expect(err).toContain(String.raw`changed b\u001b[2J`)
+    expect(err).not.toContain('\u001b')
+  })
+})
+
+describe('signals', () => {
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('%s ends the command and its children, and all is put back', async (signal, code) => {
+    const before = await files()
+    const waiting = 'console.log(process.pid); setInterval(() => {}, 1000)'
+    const { child, printed, ended } = start(
+      work.root,
+      ...['run', '--rewind-on-fail', '--json', '--'],
+      ...['sh', '-c', `${CODEMOD}; "$0" -e "$1"; echo more > a.txt`, process.execPath, waiting],
+    )
+    const [pid] = (await printed) as [Buffer]
+    child.kill(signal)
+    const { code: exitCode, out } = await ended
+    expect(exitCode).toBe(code)
+    expect(lastLine(out)).toMatchObject({ exitCode: code, changed: CHANGED.map(work.path), rewound: true })
+    expect(await files()).toEqual(before)
+    expect(isRunning(Number(pid))).toBe(false)
+  })
+
+  test('a command that ends well after a signal has not succeeded; one with a code of its own keeps it', async () => {
+    for (const [own, code] of [
+      [0, 143],
+      [9, 9],
+    ] as const) {
+      const { child, printed, ended } = start(
+        work.root,
+        ...['run', '--rewind-on-fail', '--', 'sh', '-c'],
+        `trap 'exit ${own}' TERM; ${CODEMOD}; echo ready; while :; do read x; done`,
+      )
+      await printed
+      child.kill('SIGTERM')
+      expect((await ended).code).toBe(code)
+      expect(await work.read('a.txt')).toBe('a1\n')
+    }
+  })
+
+  test('a run that is killed leaves the tree alone; the next one says what to do about it', async () => {
+    const { child, printed, ended } = start(work.root, 'run', '--', 'sh', '-c', `${CODEMOD}; echo ready; cat`)
+    await printed
+    child.kill('SIGKILL')
+    child.stdin?.end()
+    await ended
+    expect(await work.read('a.txt')).toBe('new\n')
+    const { code, err } = await run('--', 'true')
+    expect(code).toBe(0)
+    expect(err).toMatch(/^file-history: run-[0-9a-f]{8} was cut off: [^\n]+file-history/)
+  })
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+describe('the process', () => {
+  test('--help and --version load what they need and nothing else', () => {
+    for (const flag of ['--help', '--version']) {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [BIN, flag], {
+        env: { ...process.env, NODE_DEBUG: 'esm' },
+        encoding: 'utf8',
+      })
+      const loaded = new Set([...stderr.matchAll(/file:\/\/\S+?\/([\w-]+)\.m?js/g)].map(([, name]) => name))
+      expect(status).toBe(0)
+      expect(stdout).not.toBe('')
+      expect([...loaded].toSorted()).toEqual(['arguments', 'bin', 'commands', 'run-command-line'])
+    }
+  })
+
+  test('--version is that of the package', async () => {
+    const manifest: unknown = JSON.parse(
+      await fs.readFile(new URL('../package.json', import.meta.url), 'utf8'),
+    )
+    expect(manifest).toMatchObject({ version: (await spawned(work.root, '--version')).out.trim() })
+  })
+
+  test('a reader that closes the pipe early is no failure', async () => {
+    const child = spawn(process.execPath, [BIN, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.destroy()
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  test.runIf(process.platform === 'linux')('an answer that cannot be written is an error of one line', () => {
+    const shell = spawnSync('sh', ['-c', '"$0" "$1" --help >/dev/full', process.execPath, BIN], {
+      encoding: 'utf8',
+    })
+    expect(shell).toMatchObject({
+      status: 125,
+      stderr: 'file-history: cannot write to standard output: ENOSPC\n',
+    })
+  })
+})

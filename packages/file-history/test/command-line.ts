@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { runCommandLine } from '../src/command-line/run-command-line.ts'
+
+export const BIN: string = fileURLToPath(new URL('../dist/bin.js', import.meta.url))
+
+/** What one run of `file-history` printed and how it ended. */
+export interface Run {
+  code: number
+  out: string
+  err: string
+}
+
+/** Runs `file-history` in this process, where it runs no command: `run` would write to our standard output. */
+export async function fileHistory(cwd: string, ...argv: string[]): Promise<Run> {
+  let out = ''
+  let err = ''
+  const code = await runCommandLine({
+    argv,
+    cwd: () => cwd,
+    version: () => '0.0.0',
+    print: (text) => void (out += text),
+    warn: (text) => void (err += text),
+    isScreen: false,
+    hasTerminal: false,
+    onSignal: () => undefined,
+    kill: () => false,
+  })
+  return { code, out, err }
+}
+
+/** A process of `file-history`. */
+export interface Started {
+  child: ChildProcess
+  /** Resolves once it has printed something to standard output. */
+  printed: Promise<unknown>
+  ended: Promise<Run>
+}
+
+export function start(cwd: string, ...argv: string[]): Started {
+  const child = spawn(process.execPath, [BIN, ...argv], { cwd, stdio: ['pipe', 'pipe', 'pipe'] })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (text) => (out += String(text)))
+  child.stderr.on('data', (text) => (err += String(text)))
+  const printed = once(child.stdout, 'data')
+  // Where it prints nothing nobody waits for it.
+  printed.catch(() => undefined)
+  const ended = once(child, 'close').then(([code]): Run => ({ code: Number(code), out, err }))
+  return { child, printed, ended }
+}
+
+/** Runs the built `file-history` as a process of its own, with nothing to read. */
+export function spawned(cwd: string, ...argv: string[]): Promise<Run> {
+  const { child, ended } = start(cwd, ...argv)
+  child.stdin?.end()
+  return ended
+}
+
+/** The JSON in the last line. */
+export function lastLine(out: string): unknown {
+  return JSON.parse(out.trimEnd().split('\n').at(-1) ?? '')
+}
