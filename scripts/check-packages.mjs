@@ -29,6 +29,7 @@ try {
   for (const [name, tarball] of tarballs) checkTarball(name, tarball)
   for (const one of packages) useAlone(one, tarballs)
   runReadme('the repository', join(repository, 'README.md'), project('all', [...tarballs.values()]))
+  runExample('examples/ci', ['@loci/disk', '@loci/file-history'], tarballs)
 } catch (error) {
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 1
@@ -117,6 +118,14 @@ function runReadme(name, readme, target) {
     node(target, [join(target, `readme-${index + 1}.js`)], emptyDirectory(target, index + 1))
   const script = shell.map((block) => block.replaceAll(/^\$ /gm, '')).join('\n')
   if (shell.length > 0) run('sh', ['-euc', script], emptyDirectory(target, 'sh'), environment(target))
+}
+
+/** Runs an example in a place of its own: it is given the packages that it needs, and checks itself. */
+function runExample(example, needed, tarballs) {
+  say(`${example}: on Node ${values.node ?? process.versions.node}`)
+  const words = [join(repository, example, 'run.mjs'), ...needed.map((name) => tarballs.get(name))]
+  if (values.node === undefined) run(process.execPath, words, work)
+  else run('npx', ['-y', `node@${values.node}`, ...words], work)
 }
 
 function compile(target) {

@@ -16,7 +16,12 @@ const HEAD = 'ref: refs/heads/main\n'
 const change = (from: string, ...options: string[]): ReturnType<typeof spawned> =>
   spawned(
     work.path(from),
-    ...['run', '--json', ...options, '--', 'sh', '-c'],
+    'run',
+    '--json',
+    ...options,
+    '--',
+    'sh',
+    '-c',
     `echo a2 > ${work.path('top/a.txt')}; echo b2 > ${work.path('top/sub/b.txt')}`,
   )
 async function put(name: string, text: string): Promise<void> {

@@ -88,8 +88,12 @@ describe('run', () => {
 
   test('what cannot be covered is named, and what cannot be put back as well', async () => {
     const { code, out, err } = await run(
-      ...['--rewind-on-fail', '--json', '--'],
-      ...['sh', '-c', 'ln -s a.txt link; rm d/b.txt; mkdir d/b.txt; touch d/b.txt/x; echo x > a.txt; exit 3'],
+      '--rewind-on-fail',
+      '--json',
+      '--',
+      'sh',
+      '-c',
+      'ln -s a.txt link; rm d/b.txt; mkdir d/b.txt; touch d/b.txt/x; echo x > a.txt; exit 3',
     )
     expect(code).toBe(3)
     expect(lastLine(out)).toMatchObject({ untracked: ['d/b.txt', 'link'].map(work.path), rewound: false })
@@ -161,8 +165,15 @@ describe('signals', () => {
     const waiting = 'console.log(process.pid); setInterval(() => {}, 1000)'
     const { child, printed, ended } = start(
       work.root,
-      ...['run', '--rewind-on-fail', '--json', '--'],
-      ...['sh', '-c', `${CODEMOD}; "$0" -e "$1"; echo more > a.txt`, process.execPath, waiting],
+      'run',
+      '--rewind-on-fail',
+      '--json',
+      '--',
+      'sh',
+      '-c',
+      `${CODEMOD}; "$0" -e "$1"; echo more > a.txt`,
+      process.execPath,
+      waiting,
     )
     const [pid] = (await printed) as [Buffer]
     child.kill(signal)
@@ -180,7 +191,11 @@ describe('signals', () => {
     ] as const) {
       const { child, printed, ended } = start(
         work.root,
-        ...['run', '--rewind-on-fail', '--', 'sh', '-c'],
+        'run',
+        '--rewind-on-fail',
+        '--',
+        'sh',
+        '-c',
         `trap 'exit ${own}' TERM; ${CODEMOD}; echo ready; while :; do read x; done`,
       )
       await printed
@@ -218,7 +233,8 @@ describe('the process', () => {
         env: { ...process.env, NODE_DEBUG: 'esm' },
         encoding: 'utf8',
       })
-      const loaded = new Set([...stderr.matchAll(/file:\/\/\S+?\/([\w-]+)\.m?js/g)].map(([, name]) => name))
+      const urls = stderr.matchAll(/file:\/\/\S+?\/([\w-]+)\.m?js/g)
+      const loaded = new Set(Array.from(urls, ([, name = '']) => name))
       expect(status).toBe(0)
       expect(stdout).not.toBe('')
       expect([...loaded].toSorted()).toEqual(['arguments', 'bin', 'commands', 'run-command-line'])

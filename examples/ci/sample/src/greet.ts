@@ -1,0 +1,3 @@
+export function sayHello(name: string): string {
+  return `Hello, ${name}!`
+}

@@ -1,0 +1,5 @@
+import { sayHello } from './greet'
+
+export function main(names: string[]): string[] {
+  return names.map((name) => sayHello(name))
+}

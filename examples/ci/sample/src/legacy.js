@@ -1,0 +1,3 @@
+import { sayHello } from './greet'
+
+export const greetings = ['Ada', 'Grace'].map(sayHello)
