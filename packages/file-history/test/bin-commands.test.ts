@@ -32,17 +32,20 @@ describe('looking', () => {
     expect((await run('list')).out).toMatch(/^run-1 {2}2026-01-01T00:00:\d\d\.000Z {2}3 files\n$/)
   })
 
-  test('diff: from the last run to the disk, as a patch; with --exit-code 1 if something differs', async () => {
+  test('diff: from the last run to the disk, as git shows it; with --exit-code 1 if something differs', async () => {
     await fs.chmod(work.path('a.txt'), 0o600)
-    await work.write('bin.txt', 'x')
-    const shown = await run('diff')
-    expect(shown).toMatchObject({ code: 0, err: '' })
-    expect(shown.out).toBe(
-      'a.txt: mode 644 is now 600\n' +
-        '--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a1\n+a2\n' +
-        '--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,1 @@\n-b1\n+b2\n' +
-        '--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+n2\n',
-    )
+    await fs.chmod(work.path('b.txt'), 0o755)
+    expect(await run('diff')).toEqual({
+      code: 0,
+      out: [
+        'b/a.txt: mode 644 is now 600',
+        'diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a1\n+a2',
+        'diff --git a/b.txt b/b.txt\nold mode 100644\nnew mode 100755',
+        '--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,1 @@\n-b1\n+b2',
+        'diff --git a/new.txt b/new.txt\nnew file mode 100644\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+n2\n',
+      ].join('\n'),
+      err: '',
+    })
     expect((await run('diff', '--exit-code')).code).toBe(1)
     expect(await json('diff', 'run-1')).toMatchObject([
       { path: work.path('a.txt'), kind: 'modify', insertions: 1 },
@@ -53,11 +56,34 @@ describe('looking', () => {
     expect(await run('diff', '--exit-code')).toEqual({ code: 0, out: '', err: '' })
   })
 
-  test('diff: what has no lines is named', async () => {
+  test('diff: what has no lines, and a mode alone, are named', async () => {
+    await fs.chmod(work.path('a.txt'), 0o640)
     await work.write('a.txt', 'a1\n')
     await work.write('b.txt', new Uint8Array([0, 1, 2]))
+    await work.write('new.txt', '')
+    expect((await run('diff')).out).toBe(
+      [
+        'b/a.txt: mode 644 is now 640',
+        'diff --git a/b.txt b/b.txt\nBinary files a/b.txt and b/b.txt differ',
+        'diff --git a/new.txt b/new.txt\nnew file mode 100644\n',
+      ].join('\n'),
+    )
+    await work.remove('b.txt')
     await work.remove('new.txt')
-    expect((await run('diff')).out).toBe('b.txt: differs\n')
+    expect((await run('diff')).out).toContain(
+      'a/b.txt b/b.txt\ndeleted file mode 100644\n--- a/b.txt\n+++ /dev/null\n',
+    )
+  })
+
+  test('diff: names are quoted as git does it', async () => {
+    const name = 'tab\tquo"te\\ü'
+    const history = await work.open()
+    await edit(work, history, name, '')
+    await edit(work, history, 'a b', '')
+    await history.close()
+    const { out } = await run('diff')
+    expect(out).toContain(String.raw`diff --git "a/tab\tquo\"te\\\303\274" "b/tab\tquo\"te\\\303\274"`)
+    expect(out).toContain('diff --git a/a b b/a b\n')
   })
 
   test('the last run is the last snapshot that a run made', async () => {

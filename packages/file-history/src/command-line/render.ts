@@ -3,6 +3,7 @@ import type { Damage } from '@loci/disk'
 import type { FileChange } from '../describe-change.ts'
 import type { NamedFile, RewindPlan, RewindResult } from '../plan-rewind.ts'
 import type { Snapshot } from '../snapshot.ts'
+import { gitDiff } from './git-diff.ts'
 import { oneLine } from './visible.ts'
 
 /** Lines as text, each ended. Pure. */
@@ -13,8 +14,7 @@ export function lines(all: readonly string[]): string {
 /** A path as seen from a directory, if it is below it; on one line. Pure. */
 export function shown(path: string, from: string): string {
   const inside = relative(from, path)
-  const isBelow = inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
-  return oneLine(isBelow ? inside : path)
+  return oneLine(isBelow(inside) ? inside : path)
 }
 
 /** A line for each snapshot. Pure. */
@@ -25,18 +25,17 @@ export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
   )
 }
 
-/** What differs, as a unified diff. Modes, and files without lines, are a line each, which `patch` passes over. Pure. */
-export function diffText(changes: readonly FileChange[], from: string): string {
-  return changes.map((change) => changeText(change, shown(change.path, from))).join('')
+/** What differs, as `git diff` shows it; names are relative to the root, else absolute. Pure. */
+export function diffText(changes: readonly FileChange[], root: string): string {
+  return changes.map((change) => gitDiff(change, nameIn(root, change.path))).join('')
 }
 
-function changeText({ kind, patch, modeBefore, modeAfter }: FileChange, name: string): string {
-  const [was, is] = [modeBefore?.toString(8), modeAfter?.toString(8)]
-  const isChanged = was !== undefined && is !== undefined && was !== is
-  const mode = isChanged ? `${name}: mode ${was} is now ${is}\n` : ''
-  if (patch !== undefined) return `${mode}${patch.endsWith('\n') ? patch : `${patch}\n`}`
-  if (kind === 'mode') return mode
-  return `${mode}${name}: ${{ create: 'is new', delete: 'is deleted', modify: 'differs' }[kind]}\n`
+function nameIn(root: string, path: string): string {
+  return isBelow(relative(root, path)) ? relative(root, path) : path.replace(/^\/+/, '')
+}
+
+function isBelow(inside: string): boolean {
+  return inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
 }
 
 /** What a rewind or undo did, a line a file. Pure. */
