@@ -21,6 +21,8 @@ export interface FileNow {
 export const filesNow = {
   stat: (path: string): Stats => runNow('stat', path, () => fs.statSync(path)),
   lstat: (path: string): FileStats => runNow('lstat', path, () => fs.lstatSync(path, { bigint: true })),
+  /** As `lstat`, in half the time: times are told to a quarter of a microsecond, inodes above 2^53 are rounded. */
+  lstatRounded: (path: string): Stats => runNow('lstat', path, () => fs.lstatSync(path)),
   statfs: (path: string): fs.StatsFs => runNow('statfs', path, () => fs.statfsSync(path)),
   realpath: (path: string): string => runNow('realpath', path, () => fs.realpathSync.native(path)),
   /** The names in a directory, in no order. */

@@ -97,18 +97,26 @@ test('what stands under a name is told exactly, and no link is followed', () => 
   const stats = filesNow.lstat(work.path('a.txt'))
   const { ino, ctimeNs, size } = lstatSync(work.path('a.txt'), { bigint: true })
   expect(stats).toMatchObject({ ino, ctimeNs, size })
+  expect(filesNow.lstatRounded(work.path('a.txt'))).toMatchObject({
+    ino: Number(ino),
+    ctimeMs: Number(ctimeNs / 1_000_000_000n) * 1000 + Number(ctimeNs % 1_000_000_000n) / 1e6,
+  })
   expect(filesNow.lstat(work.path('link')).isSymbolicLink()).toBe(true)
+  expect(filesNow.lstatRounded(work.path('link')).isSymbolicLink()).toBe(true)
   expect(filesNow.realpath(work.path('link'))).toBe(realpathSync(work.path('a.txt')))
   expect(filesNow.look(work.path('a.txt'), 'r', (file) => file.statExactly())).toMatchObject({ ino, ctimeNs })
   expect(filesNow.names(work.path('.')).toSorted()).toEqual(['a.txt', 'link'])
 })
 
-test.each(['lstat', 'realpath', 'statfs', 'names'] as const)('a failing %s is a LociError', (name) => {
-  const error = failure(() => filesNow[name](work.path('absent')))
-  expect(isAbsent(error)).toBe(true)
-  setFaultHook(() => Object.assign(new Error('injected'), { code: 'EIO' }))
-  expect(fileErrno(failure(() => filesNow[name](work.path('a.txt'))))).toBe('EIO')
-})
+test.each(['lstat', 'lstatRounded', 'realpath', 'statfs', 'names'] as const)(
+  'a failing %s is a LociError',
+  (name) => {
+    const error = failure(() => filesNow[name](work.path('absent')))
+    expect(isAbsent(error)).toBe(true)
+    setFaultHook(() => Object.assign(new Error('injected'), { code: 'EIO' }))
+    expect(fileErrno(failure(() => filesNow[name](work.path('a.txt'))))).toBe('EIO')
+  },
+)
 
 test('a file system is local only where it is known to be', async () => {
   const { type } = await files.statfs(work.path('.'))

@@ -15,7 +15,7 @@ import type { FileStats } from '@loci/disk'
 import { compareStatsAndContent, isSameState, kindOf, lookAt, modeOf, statNow, stateOf } from './compare.ts'
 import type { FileState } from './compare.ts'
 import { pace } from './in-parallel.ts'
-import { isSameStamp, isSettled, readSteady } from './read-small.ts'
+import { isUntouched, isSettled, readSteady } from './read-small.ts'
 import type { Backup } from './snapshot.ts'
 
 /**
@@ -113,7 +113,7 @@ async function copyLooking(
       const after = statNow(path)
       const isSame =
         after !== undefined &&
-        isSameStamp(after, before) &&
+        isUntouched(after, before) &&
         BigInt(copy.state.sizeBytes) === after.size &&
         copy.state.mode === modeOf(after)
       // A file system's clock ticks in milliseconds: within a tick a change leaves the times as they were.

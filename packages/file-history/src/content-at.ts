@@ -68,20 +68,20 @@ export async function contentAt(
  * Where the file of `key` is looked at and written: in the directory where it was when it was recorded, never through
  * a link that came since.
  *
- * @param standsAt by the real path of its directory, if that is known
+ * @param directory the real path of its directory, if that is known
  * @throws {LociError} PATH_INVALID when a parent is no directory now; DISK_IO
  */
 export async function findPlace(
   view: HistoryView,
   index: number,
   key: string,
-  standsAt?: string,
+  directory?: string,
 ): Promise<{ realPath: string } | { problem: string }> {
   const { root, state, log } = view
   const { path } = pathOfKey(root, key)
   const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
   const expected = ('problem' in backup ? undefined : backup.realParentDir) ?? dirname(path)
-  const actual = standsAt === undefined ? await realDirectory(dirname(path)) : dirname(standsAt)
+  const actual = directory ?? (await realDirectory(dirname(path)))
   if (actual === expected) return { realPath: join(actual, basename(path)) }
   return {
     problem: `its directory was ${expected} and is ${actual} now: it was moved, or is reached through a link`,

@@ -49,6 +49,8 @@ export class EditLog {
   #commandsSeen = 0
   #sequence = 0
   #appending: Promise<unknown> = Promise.resolve()
+  #waiting: EditRecord[] = []
+  #nextWrite: Promise<void> | undefined
 
   private constructor(path: string) {
     this.path = path
@@ -74,15 +76,22 @@ export class EditLog {
     }
   }
 
-  /** Appends records, in the order of the calls; what they say counts once they are written. */
+  /**
+   * Appends records, in the order of the calls; what they say counts once they are written. Calls that come while
+   * others are being written are written together.
+   */
   append(records: readonly EditRecord[]): Promise<void> {
-    const done = this.#appendAfter(this.#appending, records)
-    this.#appending = done.catch(() => undefined)
-    return done
+    this.#waiting.push(...records)
+    this.#nextWrite ??= this.#appendAfter(this.#appending)
+    return this.#nextWrite
   }
 
-  async #appendAfter(earlier: Promise<unknown>, records: readonly EditRecord[]): Promise<void> {
+  async #appendAfter(earlier: Promise<unknown>): Promise<void> {
     await earlier
+    const records = this.#waiting
+    this.#waiting = []
+    this.#appending = this.#nextWrite?.catch(() => undefined) ?? Promise.resolve()
+    this.#nextWrite = undefined
     await appendJsonLines(this.path, records)
     for (const record of records) this.#apply(record)
   }

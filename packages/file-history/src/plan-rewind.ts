@@ -237,7 +237,7 @@ async function gatherFacts(view: HistoryView, index: number, key: string): Promi
   }
   // One file that cannot be read must not hide the others: it is named.
   try {
-    const place = await findPlace(view, index, key, standing?.realPath)
+    const place = await findPlace(view, index, key, standing?.directory)
     if ('problem' in place) return { ...facts, ...place }
     const { realPath } = place
     const disk = standing?.look ?? (await lookAt(realPath))
@@ -251,13 +251,13 @@ async function gatherFacts(view: HistoryView, index: number, key: string): Promi
 async function knownLook(
   { quick, log }: HistoryView,
   key: string,
-): Promise<{ look: Look; realPath: string } | undefined> {
+): Promise<{ look: Look; directory: string } | undefined> {
   const seen = await quick.inTime(key)
   if (seen === undefined) return undefined
-  const { backup, stats, realPath } = seen
-  if (stats === null) return { look: { kind: 'absent' }, realPath }
+  const { backup, stats, directory } = seen
+  if (stats === null) return { look: { kind: 'absent' }, directory }
   const noted = log.noted(backup.backupFileName)
-  return noted && { look: lookOf(stats, { ...noted, mode: modeOf(stats) }), realPath }
+  return noted && { look: lookOf(stats, { ...noted, mode: modeOf(stats) }), directory }
 }
 
 async function readLeft(view: HistoryView, key: string, path: string): Promise<FileFacts['left']> {

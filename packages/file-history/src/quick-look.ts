@@ -1,26 +1,39 @@
-import { basename, dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { filesNow, isAbsent, isLocalFileSystem } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
+import type { FolderNames } from './folder-names.ts'
 import { pace } from './in-parallel.ts'
 import type { Backup } from './snapshot.ts'
-import type { StatCache } from './stat-cache.ts'
+import { roundedStamp } from './stat-cache.ts'
+import type { Stamp, StatCache } from './stat-cache.ts'
 import { pathOfKey } from './track-path.ts'
 
 /** A file that is proven to be as its last backup holds it. */
 export interface Unchanged {
   backup: Backup
-  /** By the real path of its directory. */
-  realPath: string
+  /** Real path of its directory. */
+  directory: string
   /** `null`: it is absent, as recorded. */
   stats: FileStats | null
 }
 
+type Proven<S> = { backup: Backup; directory: string; stats: S | null } | undefined
+
 /** What is asked once for many files. */
 export interface QuickLookOptions {
-  dir: string
   root: string
+  /** Of the backup folder. */
+  names: FolderNames
   latest: ReadonlyMap<string, Backup>
   cache: StatCache
+  /** Where the files of keys are, as far as it was worked out. */
+  places: Map<string, Place | null>
+}
+
+/** Where a key says that its file is; `null`: nowhere, the key is damaged. */
+export interface Place {
+  path: string
+  parent: string
 }
 
 /**
@@ -31,8 +44,8 @@ export interface QuickLookOptions {
 export class QuickLook {
   readonly #options: QuickLookOptions
   readonly #nowMs = Date.now()
-  readonly #directories = new Map<string, string | undefined>()
-  readonly #local = new Map<bigint, boolean>()
+  readonly #directories = new Map<string, string | null>()
+  readonly #local = new Map<number, boolean>()
   #names: ReadonlySet<string> | undefined
 
   constructor(options: QuickLookOptions) {
@@ -44,49 +57,63 @@ export class QuickLook {
     return pace.turn === undefined
   }
 
-  /** As {@link atOnce}, when there is time for it. */
-  async inTime(key: string): Promise<Unchanged | undefined> {
-    if (!this.hasTime) await pace.ready()
-    return this.atOnce(key)
+  waitForTime(): Promise<void> {
+    return pace.ready()
   }
 
-  /** What is proven of a file, without waiting. */
-  atOnce(key: string): Unchanged | undefined {
-    const { root, latest, cache } = this.#options
+  /** The backup that a file is proven to be as, without waiting. */
+  atOnce(key: string): Backup | undefined {
+    return this.#prove(key, filesNow.lstatRounded)?.backup
+  }
+
+  /** As {@link atOnce}, when there is time for it, and with all that was seen. */
+  async inTime(key: string): Promise<Unchanged | undefined> {
+    if (!this.hasTime) await this.waitForTime()
+    const found = this.#prove(key, exactly)
+    return found && { ...found, stats: found.stats && found.stats.exact }
+  }
+
+  #prove<S extends Stamp>(key: string, look: (path: string) => S): Proven<S> {
+    const { latest, cache, places } = this.#options
     const backup = latest.get(key)
     if (backup === undefined) return undefined
     const { backupFileName: name } = backup
     if (name !== null && !cache.knows(key, name)) return undefined
-    const { path, problem } = pathOfKey(root, key)
-    if (problem !== undefined) return undefined
-    const parent = dirname(path)
+    const place = places.has(key) ? places.get(key) : this.#place(key)
+    if (!place) return undefined
+    const { path, parent } = place
     const directory = this.#realDirectory(parent)
-    if (directory === undefined || directory !== (backup.realParentDir ?? directory)) return undefined
-    const stats = lstatOf(path)
+    if (directory === null || directory !== (backup.realParentDir ?? directory)) return undefined
+    const stats = statsOf(path, look)
     if (stats === undefined) return undefined
-    const found = { backup, realPath: join(directory, basename(path)), stats }
-    if (stats === null || name === null) return stats === name ? found : undefined
-    const isProven = stats.isFile() && cache.proves(key, name, stats, this.#nowMs)
-    return isProven && this.#isLocal(stats.dev, directory) && this.holdsBackup(name) ? found : undefined
+    if (stats === null || name === null) return stats === name ? { backup, directory, stats } : undefined
+    const isProven = cache.proves(key, name, stats, this.#nowMs)
+    const isGood = isProven && this.#isLocal(stats.dev, directory) && this.holdsBackup(name)
+    return isGood ? { backup, directory, stats } : undefined
+  }
+
+  #place(key: string): Place | null {
+    const { path, problem } = pathOfKey(this.#options.root, key)
+    const place = problem === undefined ? { path, parent: dirname(path) } : null
+    this.#options.places.set(key, place)
+    return place
   }
 
   /** Whether a backup of this name is in the folder. */
   holdsBackup(name: string): boolean {
-    this.#names ??= new Set(orNothing(() => filesNow.names(this.#options.dir)))
+    this.#names ??= this.#options.names.look()
     return this.#names.has(name)
   }
 
-  #realDirectory(path: string): string | undefined {
-    if (!this.#directories.has(path)) {
-      this.#directories.set(
-        path,
-        orNothing(() => filesNow.realpath(path)),
-      )
-    }
-    return this.#directories.get(path)
+  #realDirectory(path: string): string | null {
+    const known = this.#directories.get(path)
+    if (known !== undefined) return known
+    const directory = orNothing(() => filesNow.realpath(path)) ?? null
+    this.#directories.set(path, directory)
+    return directory
   }
 
-  #isLocal(device: bigint, directory: string): boolean {
+  #isLocal(device: number, directory: string): boolean {
     const known = this.#local.get(device)
     if (known !== undefined) return known
     const type = orNothing(() => filesNow.statfs(directory).type)
@@ -96,11 +123,16 @@ export class QuickLook {
   }
 }
 
+function exactly(path: string): Stamp & { exact: FileStats } {
+  const exact = filesNow.lstat(path)
+  return { ...roundedStamp(exact), exact }
+}
+
 /** `null`: absent; `undefined`: it cannot be looked at. */
-function lstatOf(path: string): FileStats | null | undefined {
+function statsOf<S>(path: string, look: (path: string) => S): S | null | undefined {
   pace.spend(1)
   try {
-    return filesNow.lstat(path)
+    return look(path)
   } catch (error) {
     return isAbsent(error) ? null : undefined
   }

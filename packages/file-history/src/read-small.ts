@@ -11,11 +11,8 @@ const BUFFERS: { one: Buffer; other: Buffer } = {
   other: Buffer.allocUnsafeSlow(SMALL_BYTES),
 }
 
-/** What of a file's stats moves with every change of it, but for changes within one tick of the clock. */
-export type Stamp = Pick<FileStats, 'dev' | 'ino' | 'size' | 'mode' | 'mtimeNs' | 'ctimeNs'>
-
-/** Whether two stamps are equal in everything. */
-export function isSameStamp(a: Stamp, b: Stamp): boolean {
+/** Whether a file was not touched between two looks, but for changes within one tick of the clock. */
+export function isUntouched(a: FileStats, b: FileStats): boolean {
   return (
     a.ctimeNs === b.ctimeNs &&
     a.mtimeNs === b.mtimeNs &&
@@ -32,7 +29,7 @@ const SETTLED_NS = 1_000_000_000n
  * Whether a change at or after the time `nowMs` certainly moves the ctime: it is a second older than that, and no local
  * file system ticks that slowly. A ctime in the future, as a clock that was set back leaves it, is not settled.
  */
-export function isSettled({ ctimeNs }: Pick<Stamp, 'ctimeNs'>, nowMs: number): boolean {
+export function isSettled({ ctimeNs }: FileStats, nowMs: number): boolean {
   return BigInt(Math.floor(nowMs)) * 1_000_000n - ctimeNs >= SETTLED_NS
 }
 
@@ -56,7 +53,7 @@ export function readSmall(
       if (file.readFull(bytes, 0) !== bytes.length) return undefined
       const stats = file.statExactly()
       pace.spend(1, bytes.length)
-      return isSameStamp(before, stats) ? { bytes, stats } : undefined
+      return isUntouched(before, stats) ? { bytes, stats } : undefined
     })
   } catch (error) {
     if (isAbsent(error) || fileErrno(error) === 'ELOOP') return undefined
@@ -72,7 +69,7 @@ export function readSteady(path: string): { bytes: Uint8Array; stats: FileStats 
   const second = readSmall(path, 'other')
   const isSame =
     second !== undefined &&
-    isSameStamp(first.stats, second.stats) &&
+    isUntouched(first.stats, second.stats) &&
     Buffer.compare(first.bytes, second.bytes) === 0
   return isSame ? first : undefined
 }

@@ -2,24 +2,66 @@ import { join } from 'node:path'
 import { files, filesNow, OPEN_REGULAR, orAbsent, writeFileAtomic } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { isJsonObject } from './json-lines.ts'
-import { isSameStamp, isSettled } from './read-small.ts'
-import type { Stamp } from './read-small.ts'
+import { isSettled } from './read-small.ts'
+
+/**
+ * What of a file's stats is compared. Plain numbers: what they round is smaller than a second, by which a change moves
+ * the ctime at least; see {@link StatCache}.
+ */
+export interface Stamp {
+  dev: number
+  ino: number
+  size: number
+  /** Kind and permission bits. */
+  mode: number
+  mtimeMs: number
+  ctimeMs: number
+}
+
+/** The stamp of stats that round nothing, equal to that of the same stats rounded by Node. */
+export function roundedStamp(stats: FileStats): Stamp {
+  return {
+    dev: Number(stats.dev),
+    ino: Number(stats.ino),
+    size: Number(stats.size),
+    mode: Number(stats.mode),
+    mtimeMs: roundedMs(stats.mtimeNs),
+    ctimeMs: roundedMs(stats.ctimeNs),
+  }
+}
+
+const NS_PER_SECOND = 1_000_000_000n
+
+function roundedMs(ns: bigint): number {
+  return Number(ns / NS_PER_SECOND) * 1000 + Number(ns % NS_PER_SECOND) / 1e6
+}
+
+function isSameStamp(a: Stamp, b: Stamp): boolean {
+  return (
+    a.ctimeMs === b.ctimeMs &&
+    a.mtimeMs === b.mtimeMs &&
+    a.size === b.size &&
+    a.ino === b.ino &&
+    a.mode === b.mode &&
+    a.dev === b.dev
+  )
+}
 
 /** That a live file and a backup were seen to be the same, and how both looked then. */
 interface Proof {
   /** Name of the backup. */
   backup: string
   lookedAtMs: number
-  /** As text while it is as `stat.json` had it, and the backup has not been looked at since. */
-  live: Stamp | string
-  /** The backup's, as text; see {@link storedStamp}. */
+  live: Stamp
+  /** How the backup looked, see {@link storedStamp}. */
   stored: string
+  /** It is of `stat.json`, and the backup was not looked at since. */
+  isOfEarlier: boolean
 }
 
 const VERSION = 1
 const MAX_FILE_BYTES = 64 << 20
 const BOOT_ID = '/proc/sys/kernel/random/boot_id'
-const STAMP = /^\d+(:\d+){5}$/
 
 /**
  * What saves reading files that nobody touched: of each tracked file, the stats it had when its bytes were last seen to
@@ -61,9 +103,8 @@ export class StatCache {
   proves(key: string, backup: string, live: Stamp, nowMs: number): boolean {
     const proof = this.#proofs.get(key)
     if (proof?.backup !== backup || nowMs < proof.lookedAtMs) return false
-    if (typeof proof.live !== 'string') return isSameStamp(proof.live, live)
-    if (proof.live !== textOf(live) || !this.#isStored(proof)) return false
-    proof.live = stampOnly(live)
+    if (!isSameStamp(proof.live, live) || (proof.isOfEarlier && !this.#isStored(proof))) return false
+    proof.isOfEarlier = false
     return true
   }
 
@@ -76,7 +117,15 @@ export class StatCache {
     const { backup, live, stored, lookedAtMs } = seen
     this.#hasNews = true
     if (!isSettled(live, lookedAtMs)) this.#proofs.delete(key)
-    else this.#proofs.set(key, { backup, lookedAtMs, live: stampOnly(live), stored: storedStamp(stored) })
+    else {
+      this.#proofs.set(key, {
+        backup,
+        lookedAtMs,
+        live: roundedStamp(live),
+        stored: storedStamp(stored),
+        isOfEarlier: false,
+      })
+    }
   }
 
   forget(key: string): void {
@@ -92,7 +141,7 @@ export class StatCache {
     if (bootId === undefined || folder === undefined) return
     const proofs = [...this.#proofs].map(([key, { backup, lookedAtMs, live, stored }]) => [
       key,
-      { backup, lookedAtMs, live: typeof live === 'string' ? live : textOf(live), stored },
+      { backup, lookedAtMs, live, stored },
     ])
     const content = { version: VERSION, bootId, folder: folderOf(folder), files: Object.fromEntries(proofs) }
     await writeFileAtomic(this.#path, JSON.stringify(content), { mode: 0o600 })
@@ -131,15 +180,17 @@ export class StatCache {
 }
 
 function parseProof(value: unknown): Proof | undefined {
-  if (!isJsonObject(value)) return undefined
-  const { backup, lookedAtMs, live, stored } = value
-  const isWhole =
-    typeof backup === 'string' &&
-    typeof lookedAtMs === 'number' &&
-    typeof live === 'string' &&
-    STAMP.test(live) &&
-    typeof stored === 'string'
-  return isWhole ? { backup, lookedAtMs, live, stored } : undefined
+  if (!isJsonObject(value) || !isJsonObject(value['live'])) return undefined
+  const { backup, lookedAtMs, stored } = value
+  const { dev, ino, size, mode, mtimeMs, ctimeMs } = value['live']
+  if (typeof backup !== 'string' || typeof lookedAtMs !== 'number' || typeof stored !== 'string')
+    return undefined
+  const live = { dev, ino, size, mode, mtimeMs, ctimeMs }
+  return isStamp(live) ? { backup, lookedAtMs, live, stored, isOfEarlier: true } : undefined
+}
+
+function isStamp(value: Record<keyof Stamp, unknown>): value is Record<keyof Stamp, number> {
+  return Object.values(value).every((part) => typeof part === 'number')
 }
 
 function readText(path: string): string {
@@ -162,15 +213,7 @@ function readBootId(): string | undefined {
   }
 }
 
-function stampOnly({ dev, ino, size, mode, mtimeNs, ctimeNs }: Stamp): Stamp {
-  return { dev, ino, size, mode, mtimeNs, ctimeNs }
-}
-
-function textOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: Stamp): string {
-  return `${dev}:${ino}:${size}:${mode}:${mtimeNs}:${ctimeNs}`
-}
-
-function storedStamp({ dev, ino, size, mode, mtimeNs }: Stamp): string {
+function storedStamp({ dev, ino, size, mode, mtimeNs }: FileStats): string {
   return `${dev}:${ino}:${size}:${mode}:${mtimeNs}`
 }
 

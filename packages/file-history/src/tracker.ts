@@ -5,9 +5,10 @@ import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { evictOldest } from './evict-oldest.ts'
-import { createLimit, settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
+import { lookAtTracked } from './look-at-tracked.ts'
+import type { TrackedLook } from './look-at-tracked.ts'
 import type { QuickLook } from './quick-look.ts'
 import { addSnapshot, backupOf, identityOf, joinSnapshot, removeJoined, removeSnapshot } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
@@ -34,13 +35,6 @@ export interface TrackerOptions {
   overdue: readonly Snapshot[]
   /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
   isLedgerDamaged: boolean
-}
-
-/** A tracked file as a snapshot finds it; `unseen`: why it could not be looked at. */
-interface TrackedLook {
-  key: string
-  backup: Backup
-  unseen?: string
 }
 
 /**
@@ -207,7 +201,7 @@ export class Tracker {
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
-    const work = this.#lookAtAll(captured.trackedFiles)
+    const work = lookAtTracked(captured.trackedFiles, { paths: this.#paths, backups: this.#backups })
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
@@ -218,31 +212,6 @@ export class Tracker {
       () => (this.#snapshotsInFlight -= 1),
     )
     return result
-  }
-
-  /** Most files are seen to be unchanged in the moment of the call; the others are read in their place in the queue. */
-  async #lookAtAll(keys: Iterable<string>): Promise<TrackedLook[]> {
-    const quick = this.#backups.quickLook()
-    const limit = createLimit()
-    const looks: TrackedLook[] = []
-    const slow: Promise<void>[] = []
-    for (const [place, key] of [...keys].entries()) {
-      const isNow = quick.hasTime && !this.#paths.isBusy(key)
-      const seen = isNow ? quick.atOnce(key) : undefined
-      if (seen !== undefined) {
-        looks[place] = { key, backup: seen.backup }
-        continue
-      }
-      const look = async (): Promise<void> => {
-        const late = isNow ? undefined : await quick.inTime(key)
-        looks[place] = late
-          ? { key, backup: late.backup }
-          : { key, ...(await limit(() => this.#backups.backUpTracked(key))) }
-      }
-      slow.push(this.#paths.run(key, look))
-    }
-    await settleAll(slow)
-    return looks
   }
 
   async #commitSnapshot(

@@ -6,7 +6,9 @@ import type { MadeBackup } from './backup.ts'
 import { compareFiles, statNow } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { EditLog } from './edits.ts'
+import { FolderNames } from './folder-names.ts'
 import { QuickLook } from './quick-look.ts'
+import type { Place } from './quick-look.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
 import { StatCache } from './stat-cache.ts'
 import { isInside, pathOfKey, realDirectory, statOf } from './track-path.ts'
@@ -27,6 +29,8 @@ export class VersionedBackups {
   }
   readonly #latest = new Map<string, Backup>()
   readonly #cache: StatCache
+  readonly #names: FolderNames
+  readonly #places = new Map<string, Place | null>()
   #isFolderMade = false
 
   constructor(
@@ -42,6 +46,7 @@ export class VersionedBackups {
   ) {
     this.#options = options
     this.#cache = new StatCache(options.dir)
+    this.#names = new FolderNames(options.dir)
     for (const snapshot of snapshots) {
       for (const [key, backup] of Object.entries(snapshot.trackedFileBackups)) this.#latest.set(key, backup)
     }
@@ -49,8 +54,13 @@ export class VersionedBackups {
 
   /** A look at the tracked files as they are now, without opening any. */
   quickLook(): QuickLook {
-    const { dir, root } = this.#options
-    return new QuickLook({ dir, root, latest: this.#latest, cache: this.#cache })
+    return new QuickLook({
+      root: this.#options.root,
+      names: this.#names,
+      latest: this.#latest,
+      cache: this.#cache,
+      places: this.#places,
+    })
   }
 
   /** Keeps what saves reading for the next time the history is opened. That it fails costs no more than that. */
