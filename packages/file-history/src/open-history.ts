@@ -198,7 +198,7 @@ export class OpenHistory implements FileHistory {
   }
 
   readFileAt(messageId: string, path: string): Promise<Uint8Array | null> {
-    return this.#read(() => readFileAt(this.#view(), findSnapshot(this.#state(), messageId), path))
+    return this.#read(async () => readFileAt(this.#view(), findSnapshot(this.#state(), messageId), path))
   }
 
   usage(): Promise<HistoryUsage> {
