@@ -123,7 +123,9 @@ describe('run', () => {
     await holder.printed
     const { code, out, err } = await run('--rewind-on-fail', '--', 'sh', '-c', CODEMOD)
     expect({ code, out }).toEqual({ code: 125, out: '' })
-    expect(err).toMatch(/^file-history: The file history "[^\n]+file-history unlock \[HISTORY_LOCKED\]\n$/)
+    expect(err).toMatch(
+      /^file-history: The file history "[^\n;]+; end that process, [^\n]+\[HISTORY_LOCKED\]\n$/,
+    )
     expect(await work.read('a.txt')).toBe('a1\n')
     // Those who only look are let in.
     expect((await fileHistory(work.root, 'list')).out).toMatch(/^run-/)

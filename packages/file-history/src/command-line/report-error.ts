@@ -10,7 +10,9 @@ export interface ErrorReport {
 
 /** What the package cannot know: which command helps. */
 const HINTS: Readonly<Record<string, string>> = {
-  HISTORY_LOCKED: 'once that process is gone for certain: file-history unlock',
+  DISK_FULL: '--dir DIR keeps the history elsewhere',
+  DISK_IO: '--dir DIR keeps the history elsewhere',
+  HISTORY_LOCKED: 'end that process, or if it is gone for certain: file-history unlock',
   REWIND_CONFLICT: 'file-history rewind with --on-conflict skip, or overwrite, decides',
   REWIND_INCOMPLETE: 'that is file-history resolve finish, or undo',
   SNAPSHOT_EVICTED: 'file-history list shows what is kept',
@@ -25,9 +27,12 @@ export function reportError(error: unknown): ErrorReport {
   if (isLociError(error)) {
     const hint = HINTS[error.code]
     const advice = hint === undefined ? '' : `; ${hint}`
+    // What the message advises of that is for programs.
+    const end = error.code === 'HISTORY_LOCKED' ? error.message.lastIndexOf('; ') : -1
+    const message = end < 0 ? error.message : error.message.slice(0, end)
     const isFinding = isLociError(error, 'REWIND_CONFLICT', 'REWIND_INCOMPLETE')
     return {
-      line: `file-history: ${oneLine(error.message)}${advice} [${error.code}]`,
+      line: `file-history: ${oneLine(message)}${advice} [${error.code}]`,
       exitCode: isFinding ? 3 : 125,
     }
   }

@@ -47,11 +47,8 @@ export async function runCommand(context: CommandContext): Promise<number> {
       if (ending === undefined) throw error
       sayEnding(context, ending)
       say(context, reportError(error).line)
-      const base = shown(join(place.dir, 'base'), context.startDir)
-      say(
-        context,
-        `${id}: what the command changed is not recorded; as it was before, the tree is in ${base}`,
-      )
+      const advice = `file-history rewind ${id} puts back what can be, once that is set right`
+      say(context, `${id}: what the command changed is not recorded; ${advice}`)
       return ending.exitCode || 125
     }
   })
