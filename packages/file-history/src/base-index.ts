@@ -64,7 +64,7 @@ function parseBaseIndex(bytes: Uint8Array, path: string): Omit<Base, 'since'> | 
   const [head, ...rest] = lines
   if (head === undefined || damage.length > 0) return undefined
   const { id, count, unreadable } = head.value
-  if (typeof id !== 'string' || count !== rest.length || !Array.isArray(unreadable)) return undefined
+  if (typeof id !== 'string' || !Array.isArray(unreadable)) return undefined
   const base = {
     id,
     files: new Map<string, WalkedFile>(),

@@ -20,6 +20,8 @@ export interface FileChange {
   modeAfter?: number | null
   /** Unified diff; left out for binary files, for changes of the mode alone, and where the texts differ too much. */
   patch?: string
+  /** A file that is made: where it was moved from, absolute; the same changes delete it there. */
+  renamedFrom?: string
 }
 
 /** One side of a change: its state, and its bytes unless they are too many to look at. */

@@ -6,7 +6,8 @@ import type { FileChange } from './describe-change.ts'
 import { inParallel } from './in-parallel.ts'
 import { contentAt, findPlace, findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
-import { byPath, loadChange } from './plan-rewind.ts'
+import { byPath, loadChange, movedPaths } from './plan-rewind.ts'
+import { nameRenames } from './renames.ts'
 import { pathOfKey, resolveTrackedPath } from './track-path.ts'
 
 /** A state and the file that holds it. */
@@ -32,7 +33,8 @@ export async function diffSnapshots(
     const after = to === undefined ? await locateNow(view, from, key) : await locateAt(view, to, key)
     return loadChange({ path, name: key, before, after, patch })
   })
-  return changes.filter((change) => change !== undefined).toSorted(byPath)
+  const found = changes.filter((change) => change !== undefined)
+  return nameRenames(found, movedPaths(view)).toSorted(byPath)
 }
 
 async function locateAt(view: HistoryView, index: number, key: string): Promise<Located> {

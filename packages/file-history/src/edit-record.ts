@@ -43,6 +43,8 @@ export type EditRecord =
       messageId: string
       trackingPath: string
       state: FileState | null
+      /** `device:inode` of a file with one name: it is found by that should it be moved. */
+      inode?: string
       snapshot: Anchor
       timestamp: string
     }
@@ -55,6 +57,8 @@ export type EditRecord =
       snapshot: Anchor
       timestamp: string
     }
+  /** A file was found to have been moved. Names only: what both places held is in the snapshots. */
+  | { type: 'rename'; messageId: string; from: string; to: string; snapshot: Anchor; timestamp: string }
   | { type: 'evicted'; snapshots: { messageId: string; timestamp: string }[]; timestamp: string }
   /** A command runs, and `base/` holds the files as they were before it. Older ones lack `snapshot`. */
   | { type: 'command'; id: string; messageId: string; snapshot?: Anchor; timestamp: string }
@@ -79,6 +83,8 @@ export function parseEditRecord(value: Fields): EditRecord | undefined {
     case 'edit':
     case 'unseen':
       return parseEvent(value)
+    case 'rename':
+      return parseRename(value)
     case 'evicted':
       return parseEvicted(value)
     case 'command':
@@ -128,7 +134,17 @@ function parseEvent(value: Fields): EditRecord | undefined {
   if (type === 'track') return { type, ...event }
   if (type === 'unseen') return { type, ...event, reason: String(value['reason']) }
   const state = parseState(value['state'])
-  return state === undefined ? undefined : { type: 'edit', ...event, state }
+  if (state === undefined) return undefined
+  const { inode } = value
+  return { type: 'edit', ...event, state, ...(typeof inode === 'string' ? { inode } : {}) }
+}
+
+function parseRename(value: Fields): EditRecord | undefined {
+  const { messageId, from, to } = value
+  const snapshot = parseAnchor(value['snapshot'])
+  if (typeof messageId !== 'string' || typeof from !== 'string' || typeof to !== 'string') return undefined
+  if (snapshot === undefined) return undefined
+  return { type: 'rename', messageId, from, to, snapshot, timestamp: timeOf(value) }
 }
 
 function parseEvicted(value: Fields): EditRecord | undefined {

@@ -1,9 +1,12 @@
 import { join } from 'node:path'
 import type { Damage } from '@loci/disk'
+import { isSameState } from './compare.ts'
 import type { FileState } from './compare.ts'
 import { parseEditRecord } from './edit-record.ts'
 import type { Anchor, EditRecord, Operation } from './edit-record.ts'
 import { appendJsonLines, readJsonLines } from './json-lines.ts'
+import type { Seen } from './find-moved.ts'
+import type { Move } from './renames.ts'
 import { backupOf, identityOf } from './snapshot.ts'
 import type { Backup, FileHistoryState } from './snapshot.ts'
 
@@ -44,6 +47,8 @@ export class EditLog {
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
   readonly #operations: JournalledOperation[] = []
   readonly #openCommands = new Map<string, CommandRecord>()
+  readonly #places = new Map<string, Seen>()
+  readonly #moves = new Map<string, Move>()
   readonly #uncovered: { command: CommandRecord; keys: readonly string[] }[] = []
   #operationsSeen = 0
   #commandsSeen = 0
@@ -123,11 +128,17 @@ export class EditLog {
       case 'track':
         return this.#see(record.trackingPath, 'unknown', record.snapshot)
       case 'edit':
+        this.#notePlace(record)
         return this.#see(record.trackingPath, record.state, record.snapshot)
       case 'unseen':
         this.#unseen.push(record)
         if (record.snapshot) this.#unseenIn.add(unseenKey(record.snapshot, record.trackingPath))
         return
+      case 'rename': {
+        const { from, to } = record
+        this.#moves.set(JSON.stringify([from, to]), { from, to })
+        return
+      }
       case 'evicted':
         for (const identity of record.snapshots.map(identityOf)) {
           this.#gone.add(identity)
@@ -207,6 +218,31 @@ export class EditLog {
   /** Files that snapshots hold as they were before, because they could not be read. */
   get unseen(): readonly Extract<EditRecord, { type: 'unseen' }>[] {
     return this.#unseen
+  }
+
+  #notePlace({ trackingPath: key, state, inode }: Extract<EditRecord, { type: 'edit' }>): void {
+    if (state !== null && inode !== undefined) this.#places.set(key, { inode, state })
+    // The same said again is no news of the file.
+    else if (!isSameState(this.#places.get(key)?.state ?? null, state)) this.#places.delete(key)
+  }
+
+  /** Which inode the file was, and with which bytes, when the agent left it. */
+  placeOf(key: string): Seen | undefined {
+    return this.#places.get(key)
+  }
+
+  /** Keys of files that were moved, each pair once. */
+  get moves(): readonly Move[] {
+    return [...this.#moves.values()]
+  }
+
+  /** Notes that files were moved, as far as it is not known; `snapshot`: the newest before. */
+  async noteMoves(
+    moves: readonly Move[],
+    of: { messageId: string; snapshot: Anchor; timestamp: string },
+  ): Promise<void> {
+    const news = moves.filter(({ from, to }) => !this.#moves.has(JSON.stringify([from, to])))
+    if (news.length > 0) await this.append(news.map((move) => ({ type: 'rename', ...move, ...of })))
   }
 
   /** Commands by id that began and did not end: they run, or were cut off. */

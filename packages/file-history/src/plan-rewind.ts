@@ -10,6 +10,8 @@ import { contentAt, findPlace, findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import type { Anchor } from './edit-record.ts'
 import { inParallel } from './in-parallel.ts'
+import { nameRenames } from './renames.ts'
+import type { Move } from './renames.ts'
 import { identityOf } from './snapshot.ts'
 import { isInside, ownFolder, pathOfKey, resolveTrackedPath } from './track-path.ts'
 
@@ -161,10 +163,16 @@ export async function makePlan(
   }
   detailed.files.sort(byPath)
   detailed.unchanged.sort()
-  plan.changes.sort(byPath)
+  plan.changes = nameRenames(plan.changes, movedPaths(view)).toSorted(byPath)
   plan.conflicts.sort(byPath)
   plan.skipped.sort(byPath)
   return detailed
+}
+
+/** The moves that the history knows of, by absolute paths. */
+export function movedPaths({ root, log }: HistoryView): Move[] {
+  const pathOf = (key: string): string => pathOfKey(root, key).path
+  return log.moves.map(({ from, to }) => ({ from: pathOf(from), to: pathOf(to) }))
 }
 
 /** The commands since the snapshot of which nobody recorded what they changed; a later snapshot holds what they did. */

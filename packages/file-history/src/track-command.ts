@@ -3,13 +3,18 @@ import { BaseCopies } from './base-copies.ts'
 import type { BaseIndex } from './base-copies.ts'
 import { readBaseIndex, removeBaseIndex, writeBaseIndex } from './base-index.ts'
 import type { Base } from './base-index.ts'
-import { compareStatsAndContent } from './compare.ts'
+import { compareStatsAndContent, lookAt } from './compare.ts'
+import type { Look } from './compare.ts'
 import type { EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
+import { inParallel } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
+import { matchMoves } from './renames.ts'
+import type { MovedSide } from './renames.ts'
+import { identityOf } from './snapshot.ts'
 import { ownFolder } from './track-path.ts'
 import type { Tracker } from './tracker.ts'
-import { findChanges } from './tree-changes.ts'
+import { findChanges, isKnownBefore } from './tree-changes.ts'
 import type { TreeChanges } from './tree-changes.ts'
 import { walkTree } from './walk-tree.ts'
 import type { Walk, WalkedFile } from './walk-tree.ts'
@@ -51,6 +56,17 @@ export class CommandTracker {
     this.#options = options
     this.#copies = new BaseCopies(options.dir, options.root)
     this.#unsettled = new Set(options.log.openCommands.keys())
+    options.tracker.watchCommands((key) => this.#before(key))
+  }
+
+  /** What a file was before the first of the commands that run since the newest snapshot. */
+  #before(key: string): { copy: string | null } | undefined {
+    const { anchor, isFirst } = this.#options.tracker
+    const base = [...this.#running].find(({ since }) =>
+      since === null ? isFirst : anchor !== null && identityOf(since) === identityOf(anchor),
+    )
+    if (base === undefined || !isKnownBefore(base, key)) return undefined
+    return { copy: this.#copyOf(base, key) }
   }
 
   /** The tree before. */
@@ -137,7 +153,8 @@ export class CommandTracker {
 
   async #coverCutOff(base: Base, messageId: string): Promise<void> {
     const { tracker, dir } = this.#options
-    const { covered, uncovered } = await this.#changesSince(base)
+    const now = await this.#walk(base.copied.keys())
+    const { covered, uncovered } = await this.#changesSince(base, now)
     const touched: string[] = []
     for (const key of covered) {
       const isRecorded = await tracker.trackChanged(key, this.#copyOf(base, key), messageId, base.since)
@@ -166,22 +183,41 @@ export class CommandTracker {
   /** What differs from `base` now. Covered changes are recorded for `messageId`; the others are named. Absolute paths. */
   async cover(base: Base, messageId: string): Promise<{ changed: string[]; untracked: string[] }> {
     const { root, tracker } = this.#options
-    const { covered, uncovered } = await this.#changesSince(base)
+    const now = await this.#walk(base.copied.keys())
+    const { covered, uncovered } = await this.#changesSince(base, now)
     const changed: string[] = []
     for (const key of covered) {
       const isRecorded = await tracker.trackChanged(key, this.#copyOf(base, key), messageId, base.since)
       if (isRecorded && (await tracker.recordState(key, messageId))) changed.push(key)
       else uncovered.add(key)
     }
+    // Nor is a move that is not named a reason to fail.
+    await this.#noteMoves(base, now, changed, messageId).catch(() => undefined)
     // A line that is missing only has verify name a command that was covered.
     await this.#noteEnd(base, []).catch(() => undefined)
     const absolute = (key: string): string => join(root, key)
     return { changed: changed.map(absolute).toSorted(), untracked: [...uncovered].map(absolute).toSorted() }
   }
 
-  async #changesSince(base: Base): Promise<TreeChanges> {
-    const now = await this.#walk(base.copied.keys())
+  #changesSince(base: Base, now: Walk): Promise<TreeChanges> {
     return findChanges(base, now, (before, after) => this.#isChanged(base, before, after))
+  }
+
+  async #noteMoves(base: Base, now: Walk, changed: readonly string[], messageId: string): Promise<void> {
+    const { root, log, clock } = this.#options
+    const went = changed.filter((key) => !now.files.has(key))
+    const came = changed.filter((key) => !base.files.has(key))
+    const look = (walk: Walk, keys: string[], pathOf: (key: string) => string): Promise<MovedSide[]> =>
+      inParallel(keys, async (key) => sideOf(walk.files.get(key), await lookAt(pathOf(key)))).then((sides) =>
+        sides.filter((side) => side !== undefined),
+      )
+    if (went.length === 0 || came.length === 0) return
+    const moves = matchMoves(
+      await look(base, went, (key) => this.#copyOf(base, key) ?? join(root, key)),
+      await look(now, came, (key) => join(root, key)),
+    )
+    const timestamp = clock().toISOString()
+    await log.noteMoves(moves, { messageId, snapshot: base.since, timestamp })
   }
 
   /** The copy of a file as it was before; `null`: it was absent. */
@@ -208,6 +244,13 @@ export class CommandTracker {
       () => true,
     )
   }
+}
+
+/** A file that a walk has seen, with what the look at it, or at its copy, says of its bytes. */
+function sideOf(walked: WalkedFile | undefined, look: Look): MovedSide | undefined {
+  if (walked === undefined || look.kind !== 'file') return undefined
+  const inode = walked.stamp.split(':', 2).join(':')
+  return { key: walked.key, inode, state: look.state }
 }
 
 /**

@@ -1,10 +1,11 @@
 import { dirname, join } from 'node:path'
 import { fileErrno, isLociError, LociError } from '@loci/disk'
-import { kindOf, lookAt } from './compare.ts'
+import { compareStatsAndContent, kindOf, lookAt } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
-import { evictOldest } from './evict-oldest.ts'
+import { BackupSizes, evictOldest } from './evict-oldest.ts'
+import { MoveFollower } from './follow-moves.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { lookAtTracked } from './look-at-tracked.ts'
@@ -46,6 +47,9 @@ export class Tracker {
   readonly #paths = new KeyedQueue()
   readonly #queue = new KeyedQueue()
   readonly #backups: VersionedBackups
+  readonly #sizes: BackupSizes
+  readonly #moves: MoveFollower
+  #before: (key: string) => { copy: string | null } | undefined = () => undefined
   #settling: Promise<unknown> = Promise.resolve()
   #snapshotsInFlight = 0
   #hasRecordedSnapshot: boolean
@@ -57,13 +61,37 @@ export class Tracker {
     const { snapshots } = options.cell.getState()
     this.#hasRecordedSnapshot = snapshots.length > 0
     this.#backups = new VersionedBackups(options, snapshots)
+    this.#sizes = new BackupSizes(options.dir)
+    const { dir, root, log, cell } = options
+    this.#moves = new MoveFollower({
+      dir,
+      root,
+      log,
+      backups: this.#backups,
+      paths: this.#paths,
+      state: () => cell.getState(),
+      join: (key, backup, messageId, { messageId: id, timestamp }) =>
+        this.#join(key, backup, messageId, { messageId: id, timestamp }),
+    })
   }
 
   async trackEdit(path: string, messageId: string): Promise<Backup> {
     const target = await resolveTrackedPath(this.#options.root, path)
     this.#refuseOwn(target.path)
     await this.ensureSnapshot(messageId, target.key)
+    if (await this.#isChangedSinceNewest(target)) await this.makeSnapshot(messageId)
     return this.#paths.run(target.key, () => this.#track(target, messageId))
+  }
+
+  /**
+   * Whether a command that runs since the newest snapshot, or somebody beside it, has changed a file that is new to the
+   * history: it must not pass for its state at that snapshot, nor be lost, as nobody else has kept it.
+   */
+  async #isChangedSinceNewest({ key, path }: TrackedPath): Promise<boolean> {
+    const before = this.#before(key)
+    if (before === undefined || backupOf(this.#options.cell.getState().snapshots.at(-1), key)) return false
+    if (before.copy === null) return (await statOf(path)) !== undefined
+    return (await unlessUnreadable(compareStatsAndContent(path, before.copy))) === 'changed'
   }
 
   async #track(target: TrackedPath, messageId: string): Promise<Backup> {
@@ -86,9 +114,14 @@ export class Tracker {
     return backup
   }
 
+  /** From now on `before` is asked what files were before the commands that run; `undefined`: none can tell. */
+  watchCommands(before: (key: string) => { copy: string | null } | undefined): void {
+    this.#before = before
+  }
+
   /**
    * A file changed by a command joins the snapshot that was the newest when the command began, with the bytes it had
-   * then, unless it is in that or a later one. Of a snapshot made while the command ran nobody knows what it held.
+   * then, unless it is in it. Of a snapshot made while the command ran nobody knows what it held.
    *
    * @param before the copy of it; `null`: it was absent
    * @param since the newest snapshot at the beginning
@@ -101,8 +134,7 @@ export class Tracker {
     return this.#paths.run(key, async () => {
       const { snapshots } = cell.getState()
       const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
-      if (backupOf(snapshots.at(-1), key) !== undefined) return true
-      if (target && backupOf(target, key) !== undefined) return true
+      if (backupOf(target ?? snapshots.at(-1), key) !== undefined) return true
       if (since === null && snapshots.length > 1) return false
       const path = join(root, key)
       const file = { key, path, parent: dirname(path) }
@@ -132,6 +164,11 @@ export class Tracker {
       await lookForEdit(target.path)
       await this.#noteState(target.key, await lookAt(target.path), messageId)
     })
+  }
+
+  /** Whether there is one snapshot, or none. */
+  get isFirst(): boolean {
+    return this.#options.cell.getState().snapshots.length <= 1
   }
 
   /** Keys of every file that some snapshot holds. */
@@ -167,9 +204,10 @@ export class Tracker {
     // Something else has taken its place just now: no state in which anybody left the file.
     if (look.kind !== 'file' && look.kind !== 'absent') return
     const state = look.kind === 'file' ? look.state : null
+    const place = look.kind === 'file' && look.links === 1 ? { inode: look.inode } : {}
     const timestamp = this.#now()
     await this.#options.log.append([
-      { type: 'edit', messageId, trackingPath: key, state, snapshot: this.anchor, timestamp },
+      { type: 'edit', messageId, trackingPath: key, state, ...place, snapshot: this.anchor, timestamp },
     ])
   }
 
@@ -216,11 +254,13 @@ export class Tracker {
 
   async #commitSnapshot(
     messageId: string,
-    looks: readonly TrackedLook[],
+    tracked: readonly TrackedLook[],
     sequence: number,
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
     const former = this.anchor
+    const newest = cell.getState().snapshots.at(-1)
+    const looks = [...tracked, ...(await this.#moves.follow(messageId, newest, tracked, () => this.#now()))]
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#timeOfSnapshot(messageId)
     const identity = identityOf({ messageId, timestamp })
@@ -265,7 +305,7 @@ export class Tracker {
     ]
     // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
     if (lines.length > 0) await log.append(lines).catch(() => undefined)
-    await evictOldest(this.#options)
+    await evictOldest({ ...this.#options, sizes: this.#sizes })
     return snapshot
   }
 

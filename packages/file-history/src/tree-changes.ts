@@ -42,6 +42,13 @@ export async function findChanges(
   return { covered, uncovered }
 }
 
+/** Whether the base tells what the file was: that it has a copy, or that it certainly was not there. */
+export function isKnownBefore(base: Base, key: string): boolean {
+  if (base.copied.has(key)) return true
+  const isWalked = !key.startsWith('/') && !key.split('/').includes('.git')
+  return isWalked && !base.files.has(key) && !isHidden(key, base) && !isBelowWhole(key, base)
+}
+
 function isCreated(after: WalkedFile | undefined): boolean {
   return after?.kind === 'file' && !after.isIgnored
 }

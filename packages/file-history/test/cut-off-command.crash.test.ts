@@ -99,7 +99,10 @@ test.each(['makeSnapshot', 'trackEdit', 'trackCommand', 'rewind', 'gc'] as const
     if (first === 'makeSnapshot') await history.makeSnapshot('m2')
     else if (first === 'trackEdit') await edit(work, history, 'a.txt', 'by the agent, since', 'e2')
     else if (first === 'trackCommand') await history.trackCommand('c2', () => work.write('a.txt', 'c2'))
-    else if (first === 'gc') await history.gc()
+    else if (first === 'gc') {
+      await history.gc()
+      expect(await fs.readdir(work.inDir('base'))).toEqual([])
+    }
     const after = await work.files()
     await history.close()
     history = await work.open()

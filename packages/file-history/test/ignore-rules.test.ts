@@ -127,9 +127,23 @@ test('rules that a command writes keep no file out that was covered before, but 
   expect([await work.read('a.txt'), await work.read('d/b.txt')]).toEqual(['a1', 'b1'])
 })
 
+test('rules that a command writes hide no file of many, that were covered, from the look after it', async () => {
+  await start({ 'd/a': 'a1', 'd/b': 'b1', 'c.txt': 'c1' }, { maxFiles: 3 })
+  const before = await work.files()
+  const { changed, untracked } = await history.trackCommand('c1', async () => {
+    await work.write('.gitignore', 'd/\n')
+    for (const name of ['a', 'x', 'y', 'z']) await work.write(`d/${name}`, 'made')
+    await work.remove('d/b')
+  })
+  expect(changed).toEqual(['.gitignore', 'd/a', 'd/b'].map(work.path))
+  expect(untracked).toEqual([work.path('d')])
+  await history.rewind('m1')
+  expect(await work.files()).toMatchObject(before)
+})
+
 test('of an ignored directory with too many files only itself is looked at, and named if that changed', async () => {
   const many = Object.fromEntries(Array.from({ length: 50 }, (_, number) => [`node_modules/f${number}`, 'x']))
-  await start({ '.gitignore': 'node_modules\nout\n', 'out/a': 'a', ...many }, { maxFiles: 20 })
+  await start({ '.gitignore': 'node_modules/\nout\n', 'out/a': 'a', ...many }, { maxFiles: 20 })
   let looks = 0
   setFaultHook((operation, path) => {
     if (operation === 'lstat' && path.includes('/node_modules/')) looks += 1

@@ -4,7 +4,7 @@ import * as fs from 'node:fs/promises'
 import { verifyFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { edit, failure, project } from './project.ts'
 import type { Project } from './project.ts'
 
@@ -155,6 +155,42 @@ test('what changed while a command ran is not taken for the state at a snapshot 
   expect(await history.rewind('m2')).toMatchObject({ deleted: [], restored: [], skipped: unknown })
   await history.rewind('m1')
   expect([await work.read('a.txt'), await work.read('user.txt')]).toEqual(['a1', null])
+})
+
+test('an edit of a file that a command, while it runs, has changed: the state before both is kept, and the one between', async () => {
+  const before = await work.files()
+  const command = await longCommand('c1')
+  await work.write('a.txt', 'by the command')
+  await work.write('new.txt', 'by the command')
+  await edit(work, history, 'a.txt', 'by the agent', 'e1')
+  await edit(work, history, 'new.txt', 'by the agent', 'e2')
+  await edit(work, history, 'd/b.txt', 'by the agent', 'e3')
+  await edit(work, history, '.git/index', 'by the agent', 'e4')
+  await command.end()
+  // Of the file of the repository, of which the command tells nothing, the first look is the state at m1.
+  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'e1'])
+  expect((await history.planRewind('m1')).conflicts).toEqual([])
+  await history.rewind('m1')
+  expect(await work.files()).toEqual(before)
+  await history.rewind('e1')
+  expect([await work.read('a.txt'), await work.read('new.txt')]).toEqual(['by the command', 'by the command'])
+})
+
+test('with nothing changed, a second command copies nothing and reads nothing of the tree', async () => {
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => performance.timeOrigin + 3_600_000)
+  onTestFinished(() => clock.mockRestore())
+  await history.trackCommand('c1', async () => undefined)
+  const operations: string[] = []
+  setFaultHook((operation, path) => {
+    const isOfTree = path.startsWith(work.root) || path.includes('/base/')
+    if (isOfTree && (operation === 'copy' || operation === 'open' || operation === 'read')) {
+      operations.push(`${operation} ${path}`)
+    }
+    return undefined
+  })
+  expect(await history.trackCommand('c2', async () => undefined)).toMatchObject({ changed: [] })
+  setFaultHook(undefined)
+  expect(operations).toEqual([])
 })
 
 test('copies that no command needs any more are removed', async () => {
