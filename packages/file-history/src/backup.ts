@@ -99,7 +99,7 @@ async function copyLooking(
   staged: string,
 ): Promise<{ state: FileState; live: FileStats } | undefined> {
   for (let round = 0; round < TRIES; round += 1) {
-    await pace.ready()
+    while (pace.turn) await pace.turn
     const nowMs = Date.now()
     const before = statNow(path)
     if (before === undefined) return undefined
@@ -137,6 +137,7 @@ function copySmall(path: string, staged: string): { state: FileState; live: File
   if (small === undefined) return undefined
   const state = stateOf(small.bytes, small.stats)
   filesNow.writeNew(staged, small.bytes, state.mode)
+  pace.spend(1, small.bytes.length)
   return { state, live: small.stats }
 }
 

@@ -39,7 +39,7 @@ export function kindOf(stats: FileStats): 'file' | 'link' | 'directory' | 'speci
 
 /** Looks at `path` and reads it if it is a regular file. @throws {LociError} DISK_IO when it cannot be read */
 export async function lookAt(path: string): Promise<Look> {
-  await pace.ready()
+  while (pace.turn) await pace.turn
   const stats = statNow(path)
   if (stats === undefined) return { kind: 'absent' }
   const kind = kindOf(stats)
@@ -137,7 +137,7 @@ export async function compareFiles(
   original: string,
   backup: string,
 ): Promise<{ original: FileStats; backup: FileStats } | null | undefined> {
-  await pace.ready()
+  while (pace.turn) await pace.turn
   const [a, b] = [statNow(original), statNow(backup)]
   if (a === undefined || b === undefined) return a === b ? null : undefined
   if (!isAlike(a, b)) return undefined

@@ -54,11 +54,19 @@ export class Pace {
     this.#bytes += bytes
   }
 
-  /** What is to be waited for before more is done; `undefined`: nothing. */
+  /**
+   * What is to be waited for before more is done; `undefined`: nothing. To be asked again after waiting: of many that
+   * wait, only as many go on as there is room for.
+   */
   get turn(): Promise<void> | undefined {
     const isDue = this.#stats >= STATS_AT_ONCE || this.#bytes >= BYTES_AT_ONCE
     if (isDue) this.#turn ??= this.#wait()
     return this.#turn
+  }
+
+  /** Resolves when there is room. Many that wait here go on together: where each does much, ask for `turn` instead. */
+  async ready(): Promise<void> {
+    while (this.turn !== undefined) await this.turn
   }
 
   async #wait(): Promise<void> {
@@ -66,11 +74,6 @@ export class Pace {
     this.#stats = 0
     this.#bytes = 0
     this.#turn = undefined
-  }
-
-  /** Resolves when more may be done; of many that wait, only as many go on as there is room for. */
-  async ready(): Promise<void> {
-    while (this.turn !== undefined) await this.turn
   }
 }
 

@@ -56,7 +56,7 @@ class TrackedFiles {
   async #lookLate(keys: readonly string[]): Promise<void> {
     const unproven: string[] = []
     for (const key of keys) {
-      if (!this.#quick.hasTime) await this.#quick.waitForTime()
+      while (!this.#quick.hasTime) await this.#quick.letTurn()
       if (!this.#lookAtOnce(key)) unproven.push(key)
     }
     await settleAll(unproven.map((key) => this.#read(key)))

@@ -57,8 +57,9 @@ export class QuickLook {
     return pace.turn === undefined
   }
 
-  waitForTime(): Promise<void> {
-    return pace.ready()
+  /** Lets the event loop have its turn; whether there is time then is to be asked again. */
+  async letTurn(): Promise<void> {
+    await pace.turn
   }
 
   /** The backup that a file is proven to be as, without waiting. */
@@ -68,7 +69,7 @@ export class QuickLook {
 
   /** As {@link atOnce}, when there is time for it, and with all that was seen. */
   async inTime(key: string): Promise<Unchanged | undefined> {
-    if (!this.hasTime) await this.waitForTime()
+    while (!this.hasTime) await this.letTurn()
     const found = this.#prove(key, exactly)
     return found && { ...found, stats: found.stats && found.stats.exact }
   }

@@ -4,7 +4,7 @@ import { compareStatsAndContent, kindOf, lookAt } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
-import { evictOldest } from './evict-oldest.ts'
+import { BackupSizes, evictOldest } from './evict-oldest.ts'
 import { MoveFollower } from './follow-moves.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
@@ -47,6 +47,7 @@ export class Tracker {
   readonly #paths = new KeyedQueue()
   readonly #queue = new KeyedQueue()
   readonly #backups: VersionedBackups
+  readonly #sizes: BackupSizes
   readonly #moves: MoveFollower
   #before: (key: string) => { copy: string | null } | undefined = () => undefined
   #settling: Promise<unknown> = Promise.resolve()
@@ -60,6 +61,7 @@ export class Tracker {
     const { snapshots } = options.cell.getState()
     this.#hasRecordedSnapshot = snapshots.length > 0
     this.#backups = new VersionedBackups(options, snapshots)
+    this.#sizes = new BackupSizes(options.dir)
     const { dir, root, log, cell } = options
     this.#moves = new MoveFollower({
       dir,
@@ -303,7 +305,7 @@ export class Tracker {
     ]
     // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
     if (lines.length > 0) await log.append(lines).catch(() => undefined)
-    await evictOldest(this.#options)
+    await evictOldest({ ...this.#options, sizes: this.#sizes })
     return snapshot
   }
 

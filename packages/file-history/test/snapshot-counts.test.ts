@@ -1,0 +1,175 @@
+import * as fs from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import type { FileHistory, LedgerRecord } from '@loci/file-history'
+import { setFaultHook } from '@loci/disk/testing'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { goOn, operationsOf } from './aged.ts'
+import { project } from './project.ts'
+import type { Project } from './project.ts'
+
+const NAMES = Array.from({ length: 30 }, (_, number) => `d${number % 3}/f${number}.txt`)
+const ABSENT = ['d0/none.txt', 'd1/none.txt']
+
+let work: Project
+let history: FileHistory
+beforeEach(async () => {
+  work = await project(Object.fromEntries(NAMES.map((name) => [name, `text of ${name}`])))
+  history = await work.open()
+  goOn(5)
+  await history.makeSnapshot('m0')
+  await Promise.all([...NAMES, ...ABSENT].map((name) => history.trackEdit(name, 'a')))
+})
+afterEach(async () => {
+  setFaultHook(undefined)
+  vi.restoreAllMocks()
+  await history.close()
+  await work.dispose()
+})
+
+/** How often each path was looked at so. */
+function counts(seen: readonly [string, string][], operation: string): Record<string, number> {
+  const found: Record<string, number> = {}
+  for (const [name, path] of seen) if (name === operation) found[path] = (found[path] ?? 0) + 1
+  return found
+}
+
+const once = (paths: readonly string[]): Record<string, number> =>
+  Object.fromEntries(paths.map((path) => [path, 1]))
+
+/** What was opened besides the two records. */
+function opened(seen: readonly [string, string][]): string[] {
+  const paths = seen
+    .filter(([operation]) => operation === 'open' || operation === 'copy')
+    .map(([, path]) => path)
+  return [...new Set(paths)].filter((path) => !/^(snapshots|edits)\.jsonl$/.test(basename(path)))
+}
+
+test('with nothing changed no file is opened, and there is one lstat a file and one realpath a directory', async () => {
+  const first = await operationsOf(() => history.makeSnapshot('m1'))
+  const second = await operationsOf(() => history.makeSnapshot('m2'))
+  const files = [...NAMES, ...ABSENT].map((name) => work.path(name))
+  for (const seen of [first, second]) {
+    expect(opened(seen)).toEqual([])
+    const { [work.dir]: folder, ...rest } = counts(seen, 'lstat')
+    expect(folder).toBe(1)
+    expect(rest).toEqual(once(files))
+    expect(counts(seen, 'realpath')).toEqual(once([...new Set(files.map((path) => dirname(path)))]))
+  }
+  const [before, , after] = history.snapshots()
+  expect(after?.trackedFileBackups).toEqual(before?.trackedFileBackups)
+  // The names of the folder are known from the time before.
+  expect(counts(second, 'readdir')).toEqual({})
+})
+
+test('only what changed is opened, and only its stats are looked at again', async () => {
+  await history.makeSnapshot('m1')
+  await work.write('d1/f1.txt', 'other text!')
+  const seen = await operationsOf(() => history.makeSnapshot('m2'))
+  const others = opened(seen).filter((path) => !basename(path).startsWith('.stage-'))
+  expect(others).toEqual([work.path('d1/f1.txt')])
+  expect(await history.readFileAt('m2', 'd1/f1.txt')).toEqual(Buffer.from('other text!'))
+  const lstats = counts(seen, 'lstat')
+  for (const other of NAMES.filter((one) => one !== 'd1/f1.txt')) expect(lstats[work.path(other)]).toBe(1)
+})
+
+test('a small file is read once while it is copied, and the copy not at all', async () => {
+  await work.write('d2/new.txt', 'n'.repeat(50_000))
+  const seen = await operationsOf(() => history.trackEdit('d2/new.txt', 'a'))
+  expect(counts(seen, 'read')[work.path('d2/new.txt')]).toBe(1)
+  expect(seen.filter(([operation, path]) => operation === 'read' && path.includes('.stage-'))).toEqual([])
+})
+
+test('a snapshot opens no file after reopening either, and each backup is looked at once', async () => {
+  await history.makeSnapshot('m1')
+  await history.close()
+  history = await work.open()
+  const seen = await operationsOf(() => history.makeSnapshot('m2'))
+  const names = Object.values(history.snapshots().at(-1)?.trackedFileBackups ?? {}).flatMap(
+    ({ backupFileName }) => backupFileName ?? [],
+  )
+  expect(opened(seen)).toEqual([work.inDir('stat.json'), '/proc/sys/kernel/random/boot_id'])
+  const { [work.dir]: folder, ...rest } = counts(seen, 'lstat')
+  expect(folder).toBe(2)
+  const files = [...NAMES, ...ABSENT].map((name) => work.path(name))
+  expect(rest).toEqual(once([...files, ...names.map((name) => work.inDir(name))]))
+  expect(opened(await operationsOf(() => history.makeSnapshot('m3')))).toEqual([])
+})
+
+test('a rewind reads only what differs', async () => {
+  await history.makeSnapshot('m1')
+  await work.write('d1/f1.txt', 'other')
+  await history.recordEdit('d1/f1.txt', 'a')
+  const seen = await operationsOf(() => history.rewind('m1'))
+  expect(await work.read('d1/f1.txt')).toBe('text of d1/f1.txt')
+  const read = opened(seen).filter((path) => path.startsWith(work.root) || /@v\d+$/.test(path))
+  const mine = history.snapshots()[0]?.trackedFileBackups['d1/f1.txt']?.backupFileName ?? ''
+  const allowed = [work.path('d1/f1.txt'), work.inDir(mine)]
+  expect(read.filter((path) => !allowed.includes(path) && !basename(path).startsWith('.loci-'))).toEqual([])
+  expect(read).toContain(work.inDir(mine))
+  const lstats = counts(seen, 'lstat')
+  for (const other of NAMES.filter((one) => one !== 'd1/f1.txt')) expect(lstats[work.path(other)]).toBe(1)
+})
+
+test('room within maxBytes is reckoned without looking at the backups again', async () => {
+  await history.close()
+  history = await work.open({ maxBytes: 10_000 })
+  await history.makeSnapshot('m1')
+  const seen = await operationsOf(() => history.makeSnapshot('m2'))
+  expect(Object.keys(counts(seen, 'lstat')).filter((path) => /@v\d+$/.test(path))).toEqual([])
+})
+
+/** Runs an action, and tells how many of these operations there were in one turn of the event loop, at most. */
+async function mostInOneTurn(
+  wanted: string,
+  action: () => Promise<unknown>,
+): Promise<{ most: number; all: number }> {
+  const turns = [0]
+  let isOver = false
+  const turn = (): void => {
+    turns.push(0)
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  setFaultHook((operation) => {
+    if (operation === wanted) turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1
+    return undefined
+  })
+  try {
+    await action()
+  } finally {
+    isOver = true
+    setFaultHook(undefined)
+  }
+  return { most: Math.max(...turns), all: turns.reduce((sum, count) => sum + count, 0) }
+}
+
+test('the event loop has its turn after every 500 stats', async () => {
+  const timestamp = '2026-01-01T00:00:00.000Z'
+  const backup = { backupFileName: null, version: 1, backupTime: timestamp, realParentDir: work.root }
+  const trackedFileBackups = Object.fromEntries(
+    Array.from({ length: 1700 }, (_, number) => [`none${number}`, backup]),
+  )
+  const snapshot = { messageId: 'm', timestamp, trackedFileBackups }
+  const records: LedgerRecord[] = [
+    { type: 'file-history-snapshot', messageId: 'm', snapshot, isSnapshotUpdate: false },
+  ]
+  const ledger = { load: async () => records, append: async () => undefined }
+  const many = await work.open({ dir: work.beside('many'), ledger })
+  for (const action of [() => many.makeSnapshot('n'), () => many.planRewind('m')]) {
+    const { most, all } = await mostInOneTurn('lstat', action)
+    expect(all).toBeGreaterThanOrEqual(1700)
+    expect(most).toBeLessThanOrEqual(505)
+  }
+  await many.close()
+})
+
+test('the event loop has its turn after every 256 KiB', async () => {
+  for (const name of NAMES) await work.write(name, name.padEnd(100_000))
+  const { most, all } = await mostInOneTurn('read', () => history.makeSnapshot('m1'))
+  expect(all).toBeGreaterThanOrEqual(30)
+  expect(most).toBeLessThanOrEqual(6)
+  for (const name of NAMES) await fs.utimes(work.path(name), 1, 1)
+  const compared = await mostInOneTurn('read', () => history.makeSnapshot('m2'))
+  expect(compared.all).toBeGreaterThanOrEqual(60)
+  expect(compared.most).toBeLessThanOrEqual(6)
+})
