@@ -123,7 +123,7 @@ describe('F20: only an explicit rewind, undo or resolve writes into the project'
     await work.remove('d/new.txt')
     const before = await stamps()
     const written: string[] = []
-    const isWrite = /^(write|rename|unlink|rmdir|mkdir|chmod|truncate|link|symlink|copyFile|utimes)$/
+    const isWrite = /^(write|rename|unlink|rmdir|remove|mkdir|chmod|truncate|link|copy)$/
     setFaultHook((operation, path) => {
       if (isWrite.test(operation) && path.startsWith(`${work.root}/`)) written.push(`${operation} ${path}`)
       return undefined
