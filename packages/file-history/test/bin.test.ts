@@ -207,17 +207,36 @@ describe('signals', () => {
     }
   })
 
-  test('a run that is killed leaves the tree alone; the next one says what to do about it', async () => {
-    const { child, printed, ended } = start(work.root, 'run', '--', 'sh', '-c', `${CODEMOD}; echo ready; cat`)
-    await printed
-    child.kill('SIGKILL')
-    child.stdin?.end()
-    await ended
-    expect(await work.read('a.txt')).toBe('new\n')
-    const { code, err } = await run('--', 'true')
-    expect(code).toBe(0)
-    expect(err).toMatch(/^file-history: run-[0-9a-f]{8} was cut off: [^\n]+file-history/)
-  })
+  test.each(['at once', 'after the next run'])(
+    'what a run that was killed had done is put back %s',
+    async (when) => {
+      const before = await files()
+      const { child, printed, ended } = start(
+        work.root,
+        'run',
+        '--',
+        'sh',
+        '-c',
+        `${CODEMOD}; echo ready; cat`,
+      )
+      await printed
+      child.kill('SIGKILL')
+      child.stdin?.end()
+      await ended
+      expect(await files()).not.toEqual(before)
+      if (when === 'at once')
+        expect(await fileHistory(work.root, 'rewind')).toMatchObject({ code: 0, err: '' })
+      else {
+        const next = await run('--', 'true')
+        expect(next.code).toBe(0)
+        const killed = /^file-history: (run-\w+) was cut off: file-history rewind \1 puts back/.exec(
+          next.err,
+        )?.[1]
+        expect(await fileHistory(work.root, 'rewind', killed ?? '')).toMatchObject({ code: 0, err: '' })
+      }
+      expect(await files()).toEqual(before)
+    },
+  )
 })
 
 function isRunning(pid: number): boolean {

@@ -45,11 +45,15 @@ export function start(cwd: string, ...argv: string[]): Started {
   let err = ''
   child.stdout.on('data', (text) => (out += String(text)))
   child.stderr.on('data', (text) => (err += String(text)))
-  const printed = once(child.stdout, 'data')
+  const ended = once(child, 'close').then(([code]): Run => ({ code: Number(code), out, err }))
+  const printed = Promise.race([once(child.stdout, 'data'), ended.then(failPrinted)])
   // Where it prints nothing nobody waits for it.
   printed.catch(() => undefined)
-  const ended = once(child, 'close').then(([code]): Run => ({ code: Number(code), out, err }))
   return { child, printed, ended }
+}
+
+function failPrinted({ code, err }: Run): never {
+  throw new Error(`it ended with ${code} before it printed: ${err}`)
 }
 
 /** Runs the built `file-history` as a process of its own, with nothing to read. */
