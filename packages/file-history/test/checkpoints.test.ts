@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import {
   MAX_SNAPSHOTS,
@@ -8,6 +9,7 @@ import {
   rewindToCheckpoint,
 } from '@loci/file-history'
 import { isLociError } from '@loci/disk'
+import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkpointProject, emptyCheckpoints, failedOf } from './checkpoint-project.ts'
 import type { CheckpointProject } from './checkpoint-project.ts'
@@ -226,6 +228,29 @@ describe('nobody loses work by a rewind', () => {
     await work.write('a.txt', 'a2')
     await work.rewind('before-rewind-4')
     expect(await work.ids()).toEqual(['before-rewind-4', 'before-rewind-5'])
+  })
+
+  test.each([
+    ['looked at and kept', 'lstat', '/a.txt', 3],
+    ['kept and written', 'copy', '/.loci-', 1],
+  ])('a file that somebody saves between being %s is left, and named', async (_, at, place, nth) => {
+    await work.make('m1', 'a.txt', 'run.sh')
+    await work.write('a.txt', 'work')
+    await work.write('run.sh', 'changed')
+    let count = 0
+    setFaultHook((operation, path) => {
+      if (operation !== at || !path.includes(place) || (count += 1) !== nth) return undefined
+      writeFileSync(work.path('a.txt'), 'saved just now')
+      return undefined
+    })
+    const error = await failure(work.rewind('m1')).finally(() => setFaultHook(undefined))
+    expect(failedOf(error)).toEqual([`${work.path('a.txt')} REWIND_CONFLICT`])
+    expect(await work.read('a.txt')).toBe('saved just now')
+    expect(await work.read('run.sh')).toBe('#!/bin/sh\n')
+    await work.rewind('m1')
+    expect(await work.read('a.txt')).toBe('a1')
+    await work.rewind((await work.ids()).at(-1) ?? '')
+    expect(await work.read('a.txt')).toBe('saved just now')
   })
 
   test('a hard-linked file is written in place, and its other name with it', async () => {
