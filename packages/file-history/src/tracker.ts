@@ -138,11 +138,13 @@ export class Tracker {
       if (since === null && snapshots.length > 1) return false
       const path = join(root, key)
       const file = { key, path, parent: dirname(path) }
+      // An edit while the command ran has recorded a later state.
+      const order = backupOf(snapshots.at(-1), key) === undefined ? 'next' : 'first'
       return this.#backups.keepingFirst(key, async () => {
         const backup =
           before === null
-            ? await this.#backups.recordAbsence(file)
-            : await unlessUnreadable(this.#backups.recordCopy(file, before))
+            ? await this.#backups.recordAbsence(file, order)
+            : await unlessUnreadable(this.#backups.recordCopy(file, before, order))
         if (backup === undefined) return false
         await this.#join(key, backup, messageId, since ?? undefined)
         return true

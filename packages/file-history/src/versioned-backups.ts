@@ -145,22 +145,23 @@ export class VersionedBackups {
   }
 
   /**
-   * A new backup of `target` with the bytes of the copy `source`.
+   * A new backup of `target` with the bytes of the copy `source`. `first`: of what it was before all that is recorded
+   * of it, so that it counts as its first, whatever its version.
    *
    * @throws {LociError} BACKUP_MISSING when the copy is gone: that says nothing about the file
    */
-  async recordCopy(target: TrackedPath, source: string): Promise<Backup> {
+  async recordCopy(target: TrackedPath, source: string, order: 'first' | 'next' = 'next'): Promise<Backup> {
     const made = await this.#copy(target, source)
     if (made === undefined) {
       const message = `The copy of ${JSON.stringify(target.path)} is gone; what the file held is not known`
       throw new LociError('BACKUP_MISSING', message, { details: { path: target.path } })
     }
-    return this.#record(target, made)
+    return this.#record(target, made, order)
   }
 
-  /** Records that `target` was certainly absent. */
-  recordAbsence(target: TrackedPath): Promise<Backup> {
-    return this.#record(target, undefined)
+  /** Records that `target` was certainly absent; `first` as in {@link recordCopy}. */
+  recordAbsence(target: TrackedPath, order: 'first' | 'next' = 'next'): Promise<Backup> {
+    return this.#record(target, undefined, order)
   }
 
   async #copy({ key, path }: TrackedPath, source: string): Promise<MadeBackup | undefined> {
@@ -190,9 +191,14 @@ export class VersionedBackups {
     }
   }
 
-  async #record({ key, parent }: TrackedPath, made: MadeBackup | undefined): Promise<Backup> {
+  async #record(
+    { key, parent }: TrackedPath,
+    made: MadeBackup | undefined,
+    order: 'first' | 'next' = 'next',
+  ): Promise<Backup> {
     const { versions, log, clock } = this.#options
-    const known = versions.get(key)
+    const highest = versions.get(key)
+    const known = order === 'first' ? undefined : highest
     if (made) {
       await log.append([{ type: 'backup', name: made.name, ...made.state, first: known === undefined }])
     }
@@ -202,7 +208,8 @@ export class VersionedBackups {
       backupTime: clock().toISOString(),
       realParentDir: parent,
     }
-    versions.set(key, backup.version)
+    versions.set(key, Math.max(backup.version, highest ?? 0))
+    if (order === 'first' && highest !== undefined) return backup
     this.#latest.set(key, backup)
     this.#cache.forget(key)
     return backup

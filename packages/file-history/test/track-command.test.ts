@@ -159,6 +159,7 @@ test('what changed while a command ran is not taken for the state at a snapshot 
 
 test('an edit of a file that a command, while it runs, has changed: the state before both is kept, and the one between', async () => {
   const before = await work.files()
+  await history.makeSnapshot('since')
   const command = await longCommand('c1')
   await work.write('a.txt', 'by the command')
   await work.write('new.txt', 'by the command')
@@ -168,10 +169,15 @@ test('an edit of a file that a command, while it runs, has changed: the state be
   await edit(work, history, '.git/index', 'by the agent', 'e4')
   await command.end()
   // Of the file of the repository, of which the command tells nothing, the first look is the state at m1.
-  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'e1'])
-  expect((await history.planRewind('m1')).conflicts).toEqual([])
-  await history.rewind('m1')
-  expect(await work.files()).toEqual(before)
+  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'since', 'e1'])
+  await history.close()
+  history = await work.open()
+  for (const id of ['since', 'm1']) {
+    expect(await history.planRewind(id)).toMatchObject({ conflicts: [], skipped: [] })
+    await history.rewind(id)
+    expect(await work.files()).toEqual(before)
+    await history.undoRewind()
+  }
   await history.rewind('e1')
   expect([await work.read('a.txt'), await work.read('new.txt')]).toEqual(['by the command', 'by the command'])
 })
