@@ -2,6 +2,7 @@ import * as fs from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { backupFileName, verifyFileHistory } from '@loci/file-history'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { asUpdates, parseRecords } from './ledgers.ts'
 import { failure, project } from './project.ts'
 import type { Project } from './project.ts'
 
@@ -30,11 +31,14 @@ async function writeAll(at: string, files: Files): Promise<void> {
   }
 }
 
+/** As the client writes a file that joins a snapshot, and as it did before. */
+type Shape = 'deltas' | 'updates'
+
 /**
  * Lays a fixture out where the test may write. Backup names are hashes of absolute paths, and so the names change
  * with the paths; nothing else does.
  */
-async function layOut(fixture: string, originals: readonly string[]): Promise<void> {
+async function layOut(fixture: string, originals: readonly string[], shape: Shape = 'deltas'): Promise<void> {
   const names = new Map(
     originals.map((path) => [
       backupFileName(path, 0).slice(0, 16),
@@ -53,7 +57,8 @@ async function layOut(fixture: string, originals: readonly string[]): Promise<vo
     work.dir,
     Object.fromEntries(Object.entries(blobs).map(([name, blob]) => [rename(name), blob])),
   )
-  await fs.writeFile(work.inDir('snapshots.jsonl'), ledger)
+  const lines = asUpdates(parseRecords(ledger)).map((record) => `${JSON.stringify(record)}\n`)
+  await fs.writeFile(work.inDir('snapshots.jsonl'), shape === 'deltas' ? ledger : lines.join(''))
 }
 
 const BASIC = [
@@ -87,10 +92,14 @@ async function readTree(): Promise<Files> {
   )
 }
 
-test.each(['file-history-basic', 'file-history-cli-fork'])(
-  '%s: a rewind to each message gives the tree that the client gave, and the preview its numbers',
-  async (fixture) => {
-    await layOut(fixture, BASIC)
+test.each([
+  ['file-history-basic', 'deltas'],
+  ['file-history-basic', 'updates'],
+  ['file-history-cli-fork', 'deltas'],
+] as const)(
+  '%s, %s: a rewind to each message gives the tree that the client gave, and the preview its numbers',
+  async (fixture, shape) => {
+    await layOut(fixture, BASIC, shape)
     await writeProject()
     const before = await readTree()
     expect(await verifyFileHistory(work)).toEqual([])
@@ -135,6 +144,81 @@ test('file-history-110-turns: the newest 100 are there, the first 10 are evicted
   await history.makeSnapshot('next')
   expect(history.snapshots()).toHaveLength(100)
   expect(await failure(history.rewind(ids[10] ?? ''))).toMatchObject({ code: 'SNAPSHOT_EVICTED' })
+  await history.close()
+})
+
+test.each(['deltas', 'updates'] as const)(
+  'file-history-110-turns, %s: a rewind to each of the 100 gives what the client recorded, also where it missed a change',
+  async (shape) => {
+    await layOut('file-history-110-turns', ['/home/user/longproj/n.txt'], shape)
+    await work.write('n.txt', 'version 109\n')
+    const history = await work.open()
+    const ids = history.snapshots().map(({ messageId }) => messageId)
+    const missed: number[] = []
+    for (const [index, id] of ids.entries()) {
+      const turn = index + 10
+      await history.rewind(id)
+      const text = await work.read('n.txt')
+      if (text !== `version ${turn}\n`) missed.push(turn)
+      // Nothing can bring back what was not recorded; the state before it is what the snapshot holds.
+      if (text !== `version ${turn}\n`) expect(text).toBe(`version ${turn - 1}\n`)
+    }
+    expect(missed).toEqual([74])
+    await history.rewind(ids[90] ?? '')
+    await history.undoRewind()
+    expect(await work.read('n.txt')).toBe('version 109\n')
+    await history.close()
+  },
+)
+
+test('better on purpose: the change that the client missed (same size, older time) is seen and numbered on', async () => {
+  await layOut('file-history-110-turns', ['/home/user/longproj/n.txt'])
+  await work.write('n.txt', 'version 109\n')
+  const history = await work.open()
+  const { trackedFileBackups: former } = await history.makeSnapshot('one')
+  await fs.writeFile(work.path('n.txt'), 'VERSION 109\n')
+  await fs.utimes(work.path('n.txt'), new Date(0), new Date(0))
+  const { trackedFileBackups: next } = await history.makeSnapshot('two')
+  expect(next['n.txt']?.version).toBe((former['n.txt']?.version ?? 0) + 1)
+  await history.rewind('one')
+  expect(await work.read('n.txt')).toBe('version 109\n')
+  await history.rewind('two')
+  expect(await work.read('n.txt')).toBe('VERSION 109\n')
+  await history.close()
+})
+
+test('better on purpose: what the client leaves without a name, links and lost backups, is named; a hard link is restored', async () => {
+  await layOut('file-history-basic', BASIC)
+  await writeProject()
+  const golden: Golden[] = JSON.parse(await load('file-history-basic', 'rewind.golden.json'))
+  const { messageId, treeAfter } = golden[1] ?? { messageId: '' }
+  const history = await work.open()
+  const changed = (await history.planRewind(messageId)).changes.filter(({ kind }) => kind === 'modify')
+  const [hard, lost] = changed.map(({ path }) => path)
+  if (hard === undefined || lost === undefined || treeAfter === undefined)
+    throw new Error('the fixture has no such message')
+  await fs.link(hard, work.beside('other-name'))
+  // The client leaves it and counts it; here its other name follows.
+  const [, wanted] = Object.entries(treeAfter).find(([path]) => moved(path) === hard) ?? []
+  // The client passes over it in silence.
+  for (const name of await fs.readdir(work.dir)) {
+    if (name.startsWith(backupFileName(lost, 0).slice(0, 16))) await fs.rm(work.inDir(name))
+  }
+  const left = await fs.readFile(lost, 'utf8')
+  const result = await history.rewind(messageId)
+  expect(result.restored).toContain(hard)
+  expect(await fs.readFile(work.beside('other-name'), 'utf8')).toBe(wanted?.content)
+  expect(result.skipped).toEqual([{ path: lost, reason: expect.stringContaining('missing') }])
+  expect(await fs.readFile(lost, 'utf8')).toBe(left)
+  await history.close()
+})
+
+test('better on purpose: an evicted message is told from one that never was', async () => {
+  await layOut('file-history-110-turns', ['/home/user/longproj/n.txt'])
+  const history = await work.open()
+  const [first] = parseRecords(await load('file-history-110-turns', 'ledger.jsonl'))
+  expect(await failure(history.rewind(first?.messageId ?? ''))).toMatchObject({ code: 'SNAPSHOT_EVICTED' })
+  expect(await failure(history.rewind('never'))).toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' })
   await history.close()
 })
 
