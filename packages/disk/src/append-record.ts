@@ -1,9 +1,10 @@
 import type { OpenFile } from './file-operations.ts'
+import type { FileNow } from './files-now.ts'
 
 const NEWLINE = 0x0a
 
 /** How much is written without waiting for another thread, which would take longer than the writing. */
-const AT_ONCE_BYTES = 64 * 1024
+export const AT_ONCE_BYTES: number = 64 * 1024
 
 /** What is known of a file that is appended to. */
 export interface AppendedTo {
@@ -39,6 +40,18 @@ export async function appendRecords(file: OpenFile, bytes: Uint8Array, known?: A
   if (all.length <= AT_ONCE_BYTES) file.writeAllNow(all)
   else await file.writeAll(all)
   return sizeBytes + BigInt(all.length)
+}
+
+/**
+ * {@link appendRecords} without waiting, for a little (up to 64 KiB) and a file opened with `OPEN_APPEND`: opening,
+ * looking and closing on another thread would take longer than all of it.
+ */
+export function appendRecordsNow(file: FileNow, bytes: Uint8Array): void {
+  const { size } = file.stat()
+  if (bytes.length === 0) return
+  const last = new Uint8Array(1)
+  const isTorn = size > 0 && file.readFull(last, size - 1) > 0 && last[0] !== NEWLINE
+  file.writeAll(isTorn ? Buffer.concat([Uint8Array.of(NEWLINE), bytes]) : bytes)
 }
 
 async function endsLine(file: OpenFile, sizeBytes: bigint): Promise<boolean> {

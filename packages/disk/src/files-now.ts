@@ -10,6 +10,8 @@ export interface FileNow {
   statExactly(): FileStats
   /** Fills `buffer` from `position` on, as far as the file goes; returns how many bytes that were. */
   readFull(buffer: Uint8Array, position: number): number
+  /** Writes all of `bytes` where the file stands, or at its end if it is open for appending. */
+  writeAll(bytes: Uint8Array): void
 }
 
 /**
@@ -59,5 +61,6 @@ function openFile(path: string, descriptor: number): FileNow {
     stat: () => runNow('fstat', path, () => fs.fstatSync(descriptor)),
     statExactly: () => runNow('fstat', path, () => fs.fstatSync(descriptor, { bigint: true })),
     readFull: (buffer, position) => readFullNow(path, descriptor, { buffer, position }),
+    writeAll: (bytes) => writeAllNow(path, descriptor, bytes),
   }
 }

@@ -1,4 +1,5 @@
-import { appendRecords, files } from '@loci/disk'
+import * as fs from 'node:fs/promises'
+import { appendRecords, appendRecordsNow, files, filesNow, OPEN_APPEND } from '@loci/disk'
 import { faultLoop, setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -81,4 +82,18 @@ test('whatever fails, records that were acknowledged are there, each on its own 
     },
   })
   expect(tripped).toBeGreaterThan(20)
+})
+
+test('without waiting: at the end, a torn line is fenced off, and nothing is made', async () => {
+  const path = work.path('now.jsonl')
+  const addNow = (text: string): void =>
+    filesNow.look(path, OPEN_APPEND, (file) => appendRecordsNow(file, Buffer.from(text)))
+  expect(() => addNow('a\n')).toThrow('ENOENT')
+  await fs.writeFile(path, '')
+  addNow('a\n')
+  addNow('')
+  addNow('b\n')
+  await fs.appendFile(path, 'torn')
+  addNow('c\n')
+  expect(await fs.readFile(path, 'utf8')).toBe('a\nb\ntorn\nc\n')
 })

@@ -1,5 +1,16 @@
 import { dirname } from 'node:path'
-import { appendRecords, files, orAbsent, writeFileAtomic } from '@loci/disk'
+import {
+  appendRecords,
+  appendRecordsNow,
+  AT_ONCE_BYTES,
+  fileErrno,
+  files,
+  filesNow,
+  isAbsent,
+  OPEN_APPEND,
+  orAbsent,
+  writeFileAtomic,
+} from '@loci/disk'
 import type { Damage, OpenFile } from '@loci/disk'
 
 /** A readable line of a JSON Lines file. */
@@ -74,6 +85,7 @@ function damagedLine(at: {
  */
 export async function appendJsonLines(path: string, values: readonly unknown[]): Promise<void> {
   const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''))
+  if (bytes.length <= AT_ONCE_BYTES && appendAtOnce(path, bytes)) return
   const file = (await orAbsent(files.open(path, 'a+', 0o600))) ?? (await makeBoth(path))
   try {
     if ((await file.stat()).nlink <= 1n) {
@@ -85,6 +97,20 @@ export async function appendJsonLines(path: string, values: readonly unknown[]):
   }
   await writeFileAtomic(path, await files.readFile(path))
   await appendJsonLines(path, values)
+}
+
+/** Where the file is there, no link, and has no second name; `false`: it is for the slower way. */
+function appendAtOnce(path: string, bytes: Uint8Array): boolean {
+  try {
+    return filesNow.look(path, OPEN_APPEND, (file) => {
+      if (file.stat().nlink > 1) return false
+      appendRecordsNow(file, bytes)
+      return true
+    })
+  } catch (error) {
+    if (isAbsent(error) || fileErrno(error) === 'ELOOP') return false
+    throw error
+  }
 }
 
 async function makeBoth(path: string): Promise<OpenFile> {
