@@ -118,10 +118,11 @@ describe('an index that cannot be read', () => {
 })
 
 describe('records that make no sense', () => {
-  const outside: [string, () => unknown][] = [
+  const outside: [string, (own: string) => unknown][] = [
     ['leads out of the folder', () => '../../project/secret.txt'],
     ['leads out of the folder in the middle', () => `${work.file}.backups/../../project/secret.txt`],
     ['is a file elsewhere', () => work.path('secret.txt')],
+    ['is elsewhere and has the right name', (own) => work.path(own)],
     ['is a name in a folder of the folder', () => 'x/0123456789abcdef@v1'],
     ['is the folder', () => '.'],
     ['is no text', () => 7],
@@ -131,7 +132,10 @@ describe('records that make no sense', () => {
 
   test.each(outside)('a backup that %s is damage, not followed, and named by the rewind', async (_, path) => {
     await work.make('m1', 'a.txt', 'b.txt')
-    await tamper((index) => Object.assign(index.checkpoints[0]?.files[0] ?? {}, { backupPath: path() }))
+    await tamper(({ checkpoints: [first] }) => {
+      const file = first?.files[0] ?? {}
+      file['backupPath'] = path(String(file['backupPath']))
+    })
     await work.write('a.txt', 'a2')
     await work.write('b.txt', 'b2')
     const { checkpoints, damage } = await loadCheckpoints(work.file)
@@ -186,6 +190,19 @@ describe('records that make no sense', () => {
     expect(await work.damage()).toEqual(['bad-record'])
     await work.write('a.txt', 'a2')
     expect(await failure(work.rewind('m1'))).toMatchObject({ code: 'BACKUP_MISSING' })
+    expect(await work.read('a.txt')).toBe('a1')
+  })
+
+  test('a backup that two checkpoints name, as others may write it, stays as long as one does', async () => {
+    await work.make('m1', 'a.txt')
+    await tamper(({ checkpoints }) => {
+      checkpoints.push({ ...checkpoints[0], messageId: 'm2', files: checkpoints[0]?.files ?? [] })
+      checkpoints.push(...emptyCheckpoints(MAX_SNAPSHOTS - 2))
+    })
+    await work.make('m3', 'b.txt')
+    expect((await work.ids()).slice(0, 1)).toEqual(['m2'])
+    await work.write('a.txt', 'a2')
+    await work.rewind('m2')
     expect(await work.read('a.txt')).toBe('a1')
   })
 
