@@ -1,10 +1,10 @@
 import { dirname, join } from 'node:path'
-import { errorMessage, files, orAbsent } from '@loci/disk'
+import { errorMessage, files, filesNow, isAbsent } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { kindOf, modeOf, stampOf } from './compare.ts'
 import { loadExclude, readRules } from './ignore-rules.ts'
 import type { IgnoreRules } from './ignore-rules.ts'
-import { inParallel } from './in-parallel.ts'
+import { inParallel, pace } from './in-parallel.ts'
 import { realDirectory } from './track-path.ts'
 
 /** What a walk sees of a file without reading it. */
@@ -94,20 +94,19 @@ class TreeWalk implements Walk {
   async #walkFolder({ key: folder, rules: above }: Folder): Promise<void> {
     const path = join(this.#root, folder)
     if (above === undefined && this.#ignoredLeft <= 0) return this.#seeAsWhole(folder)
-    let names
-    try {
-      names = ((await orAbsent(files.readdir(path))) ?? []).map(({ name }) => name)
-    } catch {
+    const names = namesIn(path)
+    if (names === 'unreadable') {
       this.unreadable.add(folder)
       return
     }
     if (above === undefined && names.length > this.#ignoredLeft) return this.#seeAsWhole(folder)
     if (above === undefined) this.#ignoredLeft -= names.length
-    const wanted = names.filter((name) => name !== '.git' && !this.#options.skip.includes(join(path, name)))
-    const entries = await inParallel(wanted, async (name) => ({
-      name,
-      stats: await statOf(join(path, name)),
-    }))
+    const entries = []
+    for (const name of names) {
+      if (name === '.git' || this.#options.skip.includes(join(path, name))) continue
+      while (pace.turn !== undefined) await pace.turn
+      entries.push({ name, stats: statOf(join(path, name)) })
+    }
     const hasRules = entries.some(({ name, stats }) => name === '.gitignore' && typeof stats === 'object')
     const rules = hasRules ? above?.with(folder, await readRules(join(path, '.gitignore'))) : above
     for (const { name, stats } of entries) {
@@ -132,8 +131,8 @@ class TreeWalk implements Walk {
     this.files.set(key, walkedFile(key, kind, stats, isIgnored))
   }
 
-  async #seeAsWhole(key: string): Promise<void> {
-    const stats = await statOf(join(this.#root, key))
+  #seeAsWhole(key: string): void {
+    const stats = statOf(join(this.#root, key))
     if (stats === 'unreadable') this.unreadable.add(key)
     else if (stats !== undefined) this.files.set(key, walkedFile(key, 'directory', stats, true))
   }
@@ -145,7 +144,7 @@ class TreeWalk implements Walk {
     const path = join(this.#root, key)
     const place = await realDirectory(dirname(path)).catch(() => undefined)
     if (place !== dirname(path)) return
-    const stats = await statOf(path)
+    const stats = statOf(path)
     if (stats === 'unreadable') this.unreadable.add(key)
     else if (stats !== undefined && !stats.isDirectory()) {
       this.files.set(key, walkedFile(key, kindOf(stats), stats, false))
@@ -184,10 +183,23 @@ async function lookUnspellable(folder: string, key: string): Promise<WalkedFile>
   return { key, kind: 'unspellable', sizeBytes: 0, mode: 0, stamp, ctimeMs: 0, isIgnored: false }
 }
 
-async function statOf(path: string): Promise<FileStats | undefined | 'unreadable'> {
+function statOf(path: string): FileStats | undefined | 'unreadable' {
+  pace.spend(1)
+  return seen(() => filesNow.lstat(path))
+}
+
+/** Sorted, so that nothing depends on the order a file system gives; none in a directory that is not there. */
+function namesIn(path: string): string[] | 'unreadable' {
+  pace.spend(1)
+  const names = seen(() => filesNow.names(path)) ?? []
+  return names === 'unreadable' ? names : names.toSorted()
+}
+
+/** Without waiting: a tree has thousands of files. `undefined`: not there. */
+function seen<T>(look: () => T): T | undefined | 'unreadable' {
   try {
-    return await orAbsent(files.lstat(path))
-  } catch {
-    return 'unreadable'
+    return look()
+  } catch (error) {
+    return isAbsent(error) ? undefined : 'unreadable'
   }
 }
