@@ -142,11 +142,17 @@ function withSnapshots(state: FileHistoryState, snapshots: readonly Snapshot[]):
   return { ...state, snapshots, trackedFiles }
 }
 
+/** The same set where it has all of these keys: most snapshots hold the files of the one before. */
+function withKeys(tracked: ReadonlySet<string>, keys: readonly string[]): ReadonlySet<string> {
+  return keys.every((key) => tracked.has(key)) ? tracked : new Set([...tracked, ...keys])
+}
+
 /** `snapshot` is the newest now. An evicted id that comes again is kept again. */
 export function addSnapshot(state: FileHistoryState, snapshot: Snapshot): FileHistoryState {
   const evictedIds = new Set(state.evictedIds)
   evictedIds.delete(snapshot.messageId)
-  return { ...withSnapshots(state, [...state.snapshots, snapshot]), evictedIds }
+  const trackedFiles = withKeys(state.trackedFiles, Object.keys(snapshot.trackedFileBackups))
+  return { ...state, snapshots: [...state.snapshots, snapshot], trackedFiles, evictedIds }
 }
 
 /** `key` joins the newest snapshot, or the one given by its identity, if it is not in it. */
@@ -161,8 +167,9 @@ export function joinSnapshot(
     identity === undefined
       ? snapshots.length - 1
       : snapshots.findLastIndex((snapshot) => identityOf(snapshot) === identity)
+  if (snapshots[index] === undefined) return state
   joinAt(snapshots, index, key, backup)
-  return withSnapshots(state, snapshots)
+  return { ...state, snapshots, trackedFiles: withKeys(state.trackedFiles, [key]) }
 }
 
 /**
