@@ -101,6 +101,16 @@ describe('run', () => {
     expect(await work.read('a.txt')).toBe('a1\n')
   })
 
+  test('a file outside of the root does not keep the others from being put back, and is named', async () => {
+    await fs.writeFile(work.beside('outside.txt'), 'o1')
+    await fileHistory(work.root, 'snapshot', '../outside.txt')
+    const script = 'echo new > a.txt; echo o2 > ../outside.txt; exit 3'
+    const { out, err } = await run('--rewind-on-fail', '--json', '--', 'sh', '-c', script)
+    expect(lastLine(out)).toMatchObject({ changed: [work.path('a.txt')], untracked: [], rewound: false })
+    expect(err).toContain(`not put back: conflict ${work.beside('outside.txt')}: `)
+    expect(await work.read('a.txt')).toBe('a1\n')
+  })
+
   test('standard input, and output of any size through a pipe, are the command’s', async () => {
     await work.write('big.txt', 'x'.repeat(1 << 20))
     const { child, ended } = start(work.root, 'run', '--', 'sh', '-c', 'cat; cat big.txt')

@@ -20,7 +20,7 @@ interface RunReport {
   changed: string[]
   /** Changed, but not covered: nothing brings these back. */
   untracked: string[]
-  /** Whether the command failed and everything was put back: `changed` wholly, and nothing was `untracked`. */
+  /** Whether the command failed and everything is as before: all of `changed` is back, and nothing else differs. */
   rewound: boolean
 }
 
@@ -89,7 +89,7 @@ async function putBack(
     for (const line of leftLines(result, context.startDir)) say(context, `  not put back: ${line}`)
     for (const path of untracked)
       say(context, `  not put back: ${shown(path, context.startDir)} is not covered`)
-    return count === changed.length && untracked.length === 0
+    return count === changed.length && untracked.length + result.conflicts.length === 0
   } catch (error) {
     say(context, reportError(error).line)
     const advice =
