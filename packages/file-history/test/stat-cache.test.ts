@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { basename } from 'node:path'
 import { backupFileName } from '@loci/file-history'
@@ -105,6 +106,20 @@ test('a file that changed within the last second is read each time: its times pr
     await fs.utimes(path(), atime, mtime)
     expect((await snapshot()).version).toBe(round + 2)
   }
+})
+
+test('an edit while the file is read is seen, now or with the next snapshot', async () => {
+  goOn(5)
+  let looks = 0
+  setFaultHook((operation, opened) => {
+    // The second is after its bytes were read.
+    if (operation === 'fstat' && opened === path() && (looks += 1) === 2) writeFileSync(path(), 'ONE')
+    return undefined
+  })
+  await history.trackEdit('a.txt', 'a')
+  expect(looks).toBeGreaterThan(1)
+  await snapshot()
+  expect(await history.readFileAt(`m${taken}`, 'a.txt')).toEqual(Buffer.from('ONE'))
 })
 
 test('a clock that was set back makes stats prove nothing', async () => {
