@@ -17,6 +17,8 @@ export type Outcome =
 const CHANGED_JUST_NOW: Outcome = { kind: 'conflict', reason: 'it was changed just now' }
 
 const CHUNK_BYTES = 1 << 20
+/** A time within which a file may change without a change of its stamp. */
+const SETTLED_MS = 1000
 
 /** The name of a file in the making beside `path`: always the same, so that what a crash leaves is found again. */
 export function restoreName(path: string): string {
@@ -93,7 +95,11 @@ function sourceOf(file: OperationFile, side: 'before' | 'after'): string | null 
 async function isAsSeen(path: string, seen: Look): Promise<boolean> {
   const stats = await orAbsent(files.lstat(path))
   if (stats === undefined) return seen.kind === 'absent'
-  return seen.kind === 'file' && stampOf(stats) === seen.stamp
+  if (seen.kind !== 'file' || stampOf(stats) !== seen.stamp) return false
+  // Within a tick of the clock a save leaves the times as they were.
+  if (Date.now() - Number(stats.ctimeMs) > SETTLED_MS) return true
+  const again = await lookAt(path)
+  return again.kind === 'file' && isSameState(again.state, seen.state)
 }
 
 /** Replaces the name in one step; `false`: it no longer has what was seen, and is left. */

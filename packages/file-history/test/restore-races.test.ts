@@ -1,0 +1,53 @@
+import { lstatSync, writeFileSync } from 'node:fs'
+import * as fs from 'node:fs/promises'
+import type { FileHistory } from '@loci/file-history'
+import { files } from '@loci/disk'
+import type { BigIntStats } from 'node:fs'
+import { setFaultHook } from '@loci/disk/testing'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { edit, project } from './project.ts'
+import type { Project } from './project.ts'
+
+const { lstat } = files
+
+let work: Project
+let history: FileHistory
+beforeEach(async () => {
+  work = await project({ 'a.txt': 'a1' })
+  history = await work.open()
+  await history.makeSnapshot('m1')
+})
+afterEach(async () => {
+  files.lstat = lstat
+  setFaultHook(undefined)
+  await history.close()
+  await work.dispose()
+})
+
+test.each(['a.txt', 'linked.txt', 'new.txt'])(
+  'a save of the same size within a tick of the clock, just before %s is written over, is a conflict and stays',
+  async (name) => {
+    if (name === 'linked.txt') {
+      await work.write(name, 'l1')
+      await fs.link(work.path(name), work.path('other'))
+    }
+    await edit(work, history, name, 'a2')
+    let stale: BigIntStats | undefined
+    let isBegun = false
+    setFaultHook((operation, path) => {
+      // The journal is begun; then the file is read, and once more its stats are looked at.
+      if (operation === 'write' && path === work.inDir('edits.jsonl')) isBegun = true
+      if (!isBegun || stale !== undefined || operation !== 'close' || path !== work.path(name))
+        return undefined
+      stale = lstatSync(path, { bigint: true })
+      writeFileSync(path, 'me')
+      return undefined
+    })
+    // What a clock that ticks in milliseconds shows: the times are as they were.
+    files.lstat = async (path) => (path === work.path(name) && stale ? stale : lstat(path))
+    const result = await history.rewind('m1')
+    expect(stale).toBeDefined()
+    expect(result.conflicts).toEqual([{ path: work.path(name), reason: expect.stringContaining('just now') }])
+    expect(await work.read(name)).toBe('me')
+  },
+)
