@@ -4,6 +4,8 @@ import { isSameState } from './compare.ts'
 import type { FileState } from './compare.ts'
 import { parseEditRecord } from './edit-record.ts'
 import type { Anchor, EditRecord, Operation } from './edit-record.ts'
+import { Journal } from './journal.ts'
+import type { JournalledOperation } from './journal.ts'
 import { appendJsonLines, readJsonLines } from './json-lines.ts'
 import type { Seen } from './find-moved.ts'
 import type { Move } from './renames.ts'
@@ -21,14 +23,6 @@ interface LastEvent {
 
 type CommandRecord = Extract<EditRecord, { type: 'command' }>
 
-/** A rewind (or undo) as far as it got. */
-export interface JournalledOperation {
-  operation: Operation
-  /** Keys whose file was written, and stands as the operation wants it. */
-  written: Set<string>
-  isEnded: boolean
-}
-
 /**
  * `edits.jsonl`: what is known beyond the snapshots. Which bytes each backup was made with, in which state the agent
  * left each file, which snapshots were evicted, and the journal of rewinds. Losing it costs undo, conflicts and the
@@ -45,12 +39,11 @@ export class EditLog {
   readonly #gone = new Set<string>()
   readonly #unseenIn = new Set<string>()
   readonly #unseen: Extract<EditRecord, { type: 'unseen' }>[] = []
-  readonly #operations: JournalledOperation[] = []
+  readonly #journal = new Journal()
   readonly #openCommands = new Map<string, CommandRecord>()
   readonly #places = new Map<string, Seen>()
   readonly #moves = new Map<string, Move>()
   readonly #uncovered: { command: CommandRecord; keys: readonly string[] }[] = []
-  #operationsSeen = 0
   #commandsSeen = 0
   #sequence = 0
   #appending: Promise<unknown> = Promise.resolve()
@@ -156,38 +149,12 @@ export class EditLog {
         return
       }
       case 'rewind':
-        this.#operationsSeen += 1
-        this.#operations.push({ operation: this.#withUndone(record), written: new Set(), isEnded: false })
-        return
       case 'rewind-file':
-        return this.#applyMark(record)
       case 'rewind-end': {
-        const index = this.#operations.findLastIndex(({ operation }) => operation.id === record.id)
-        const ended = this.#operations[index]
-        if (ended) ended.isEnded = true
-        // What was taken back, or wrote nothing, can not be undone.
-        if (ended && (record.outcome === 'undone' || ended.written.size === 0)) {
-          this.#operations.splice(index, 1)
-        }
+        const mark = this.#journal.apply(record)
+        if (mark) this.#see(mark.key, mark.state, mark.operation.snapshot)
       }
     }
-  }
-
-  /** Before undos said what they undo, that was always the operation before. */
-  #withUndone(operation: Operation): Operation {
-    if (operation.kind === 'rewind' || operation.undoes !== undefined) return operation
-    const former = this.#operations.findLast(({ isEnded }) => isEnded)
-    return former ? { ...operation, undoes: former.operation.id } : operation
-  }
-
-  #applyMark(record: Extract<EditRecord, { type: 'rewind-file' }>): void {
-    const found = this.#operations.findLast(({ operation }) => operation.id === record.id)
-    if (!found) return
-    const { operation, written } = found
-    if (record.side === 'after') written.add(record.trackingPath)
-    else written.delete(record.trackingPath)
-    const file = operation.files.find(({ trackingPath }) => trackingPath === record.trackingPath)
-    if (file) this.#see(record.trackingPath, file[record.side], operation.snapshot)
   }
 
   #see(key: string, state: LastEvent['state'], anchor: Anchor): void {
@@ -333,21 +300,17 @@ export class EditLog {
 
   /** The rewind that was begun and neither finished nor taken back. */
   get pending(): JournalledOperation | undefined {
-    const last = this.#operations.at(-1)
-    return last && !last.isEnded ? last : undefined
+    return this.#journal.pending
   }
 
   /** The rewinds and undos that wrote something, oldest first; one that is pending is the last. */
   get operations(): readonly JournalledOperation[] {
-    return this.#operations
+    return this.#journal.operations
   }
 
   /** A name for the next operation, which no folder of kept bytes in `taken` has. */
   nextOperationId(taken: ReadonlySet<string>): string {
-    const known = new Set(this.#operations.map(({ operation }) => operation.id))
-    for (let number = this.#operationsSeen + 1; ; number += 1) {
-      if (!taken.has(`r${number}`) && !known.has(`r${number}`)) return `r${number}`
-    }
+    return this.#journal.nextId(taken)
   }
 }
 

@@ -1,4 +1,4 @@
-import type { JournalledOperation } from './edits.ts'
+import type { JournalledOperation } from './journal.ts'
 
 /** A rewind, or the undo of one, that wrote something. */
 export interface PastRewind {

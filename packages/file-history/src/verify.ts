@@ -37,7 +37,7 @@ export async function verifyFileHistory(options: {
     damage.push({ kind: 'unseen-file', path, message })
   }
   for (const { messageId } of log.openCommands.values()) {
-    const message = `A command of ${messageId} began and did not end: it runs still, or was cut off, and what it changed is not recorded; base/ keeps the files as they were before it, until gc`
+    const message = `A command of ${messageId} began and did not end: it runs still, or was cut off. What changed since is covered by the next call, open for writing; where its index is lost, base/ keeps the files as they were before it, until gc`
     damage.push({ kind: 'command-incomplete', path: join(dir, 'base'), message })
   }
   if (log.pending) {

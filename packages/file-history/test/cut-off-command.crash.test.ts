@@ -122,6 +122,29 @@ test.each(['makeSnapshot', 'trackEdit', 'trackCommand', 'rewind', 'gc'] as const
   },
 )
 
+test('of commands that overlapped when they were cut off, each is covered from its own start', async () => {
+  const before = await filesAtFirst()
+  const first = await work.open()
+  const killed = work.beside('killed')
+  await first.trackCommand('c1', async () => {
+    await work.write('a.txt', 'by c1')
+    await first.makeSnapshot('m2')
+    await first.trackCommand('c2', async () => {
+      await work.write('a.txt', 'by c2')
+      await work.write('e/c.txt', 'by c2')
+      // What a kill leaves.
+      await fs.cp(work.dir, killed, { recursive: true })
+    })
+  })
+  await first.close()
+  const history = await work.open({ dir: killed })
+  expect(await history.rewind('m2')).toMatchObject({ skipped: [], conflicts: [] })
+  expect([await work.read('a.txt'), await work.read('e/c.txt')]).toEqual(['by c1', 'c1'])
+  await history.rewind('m1')
+  expect(await work.files()).toEqual(before)
+  await history.close()
+})
+
 test('open for reading, the command is named, and nothing is written', async () => {
   commandUntil(0)
   const before = await work.all()
