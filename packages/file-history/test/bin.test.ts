@@ -159,6 +159,18 @@ describe('run', () => {
     expect(await work.read('a.txt')).toBe('a1\n')
   })
 
+  test.each([
+    [0, 125],
+    [3, 3],
+  ])('a command that ends with %i and could not be recorded: exit code %i, no JSON', async (own, code) => {
+    const script = `echo new > a.txt; rm .git/file-history/snapshots.jsonl; mkdir .git/file-history/snapshots.jsonl; exit ${own}`
+    const { code: exitCode, out, err } = await run('--rewind-on-fail', '--json', '--', 'sh', '-c', script)
+    expect({ exitCode, out }).toEqual({ exitCode: code, out: '' })
+    expect(err).toMatch(
+      /file-history: run-\w+: what the command changed is not recorded; file-history rewind run-/,
+    )
+  })
+
   test('names that would pass for other lines, or for more of them, are escaped', async () => {
     const { err } = await run('--', 'sh', '-c', "touch 'a\nfile-history: fake' 'b\u001b[2J'")
     expect(err).toContain(String.raw`changed a\nfile-history: fake`)

@@ -40,18 +40,27 @@ export async function runCommand(context: CommandContext): Promise<number> {
     await history.makeSnapshot(id)
     if (cutOff.size > 0) warnOfCutOff(context, place, cutOff, await commandsCutOff(place))
     let ending: Ending | undefined
+    let covered
     try {
-      const covered = await history.trackCommand(id, async () => (ending = await command.run()))
-      return await finish(context, history, { ...covered, id, ending: covered.result })
+      covered = await history.trackCommand(id, async () => (ending = await command.run()))
     } catch (error) {
       if (ending === undefined) throw error
-      sayEnding(context, ending)
-      say(context, reportError(error).line)
-      const advice = `file-history rewind ${id} puts back what can be, once that is set right`
-      say(context, `${id}: what the command changed is not recorded; ${advice}`)
-      return ending.exitCode || 125
+      return sayNotRecorded(context, { id, ending, error })
     }
+    return finish(context, history, { ...covered, id, ending: covered.result })
   })
+}
+
+/** The command has run, but nobody knows what it changed. The exit code. */
+function sayNotRecorded(
+  context: CommandContext,
+  { id, ending, error }: { id: string; ending: Ending; error: unknown },
+): number {
+  sayEnding(context, ending)
+  say(context, reportError(error).line)
+  const advice = `file-history rewind ${id} puts back what can be, once that is set right`
+  say(context, `${id}: what the command changed is not recorded; ${advice}`)
+  return ending.exitCode || 125
 }
 
 async function finish(
@@ -61,11 +70,8 @@ async function finish(
 ): Promise<number> {
   sayEnding(context, ending)
   const isBack = ending.failure !== undefined && context.options['rewind-on-fail'] === true
-  const files = counted(changed.length, 'file')
-  say(
-    context,
-    `${id}: ${files} changed${isBack || changed.length === 0 ? '' : '; file-history rewind undoes it'}`,
-  )
+  const advice = isBack || changed.length === 0 ? '' : '; file-history rewind undoes it'
+  say(context, `${id}: ${counted(changed.length, 'file')} changed${advice}`)
   for (const path of changed) say(context, `  changed ${shown(path, context.startDir)}`)
   for (const path of untracked) say(context, `  changed, but not covered: ${shown(path, context.startDir)}`)
   const rewound = isBack && (await putBack(context, history, { id, changed, untracked }))
