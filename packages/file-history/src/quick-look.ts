@@ -89,7 +89,7 @@ export class QuickLook {
     if (stats === undefined) return undefined
     if (stats === null || name === null) return stats === name ? { backup, directory, stats } : undefined
     const isProven = cache.proves(key, name, stats, this.#nowMs)
-    const isGood = isProven && this.#isLocal(stats.dev, directory) && this.holdsBackup(name)
+    const isGood = isProven && this.#isLocal(stats.dev, path) && this.holdsBackup(name)
     return isGood ? { backup, directory, stats } : undefined
   }
 
@@ -114,10 +114,11 @@ export class QuickLook {
     return directory
   }
 
-  #isLocal(device: number, directory: string): boolean {
+  /** Asked of the file itself: another file system may be mounted over one file of a directory. */
+  #isLocal(device: number, path: string): boolean {
     const known = this.#local.get(device)
     if (known !== undefined) return known
-    const type = orNothing(() => filesNow.statfs(directory).type)
+    const type = orNothing(() => filesNow.statfs(path).type)
     const isLocal = type !== undefined && isLocalFileSystem(type)
     this.#local.set(device, isLocal)
     return isLocal
