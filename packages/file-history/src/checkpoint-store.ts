@@ -84,15 +84,18 @@ const queue = new KeyedQueue()
 /**
  * Runs `action` on the index, alone: calls of this process one after another, other processes are waited for.
  *
+ * @param ifAbsent instead, where there is no index: no folder is made then and no lock
  * @throws {LociError} HISTORY_LOCKED with `details` of the owner; PATH_LINK, PATH_INVALID when a link or no file is in
  * the place of the index, or no directory in that of its backups; DISK_FULL, DISK_IO
  */
 export async function withIndex<T>(
   options: { file: string; waitMs?: number },
   action: (store: CheckpointStore) => Promise<T>,
+  ifAbsent?: () => T,
 ): Promise<T> {
   const place = await resolvePlace(options.file)
   return queue.run(place.file, async () => {
+    if (ifAbsent && (await statOf(place.file)) === undefined) return ifAbsent()
     await files.mkdir(dirname(place.file))
     const lease = await takeLease(place.file, options.waitMs ?? WAIT_MS)
     let result: T

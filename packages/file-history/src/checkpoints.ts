@@ -119,10 +119,13 @@ export async function makeCheckpoint(
 export async function rewindToCheckpoint(messageId: string, options: CheckpointOptions): Promise<void> {
   requireText(messageId)
   const { clock = () => new Date() } = options
-  await withIndex(options, async (store) => {
+  const rewind = async (store: CheckpointStore): Promise<void> => {
     const checkpoint = findCheckpoint(store.index, messageId)
-    if (checkpoint === undefined) throw notFound(store, messageId)
+    if (checkpoint === undefined) throw notFound(store.damage, messageId)
     await bringBack(store, checkpoint, clock)
+  }
+  await withIndex(options, rewind, () => {
+    throw notFound([], messageId)
   })
 }
 
@@ -141,7 +144,7 @@ function publicBackup({ filePath, name }: StoredFile, folder: string): FileBacku
   return { filePath, backupPath: name === null ? null : join(folder, name) }
 }
 
-function notFound({ damage }: CheckpointStore, messageId: string): LociError {
+function notFound(damage: readonly Damage[], messageId: string): LociError {
   const advice =
     damage.length > 0 ? 'some of the index cannot be read, see its damage' : 'load them for the ids there are'
   const message = `There is no checkpoint ${JSON.stringify(messageId)}; ${advice}`

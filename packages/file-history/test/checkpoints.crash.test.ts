@@ -44,10 +44,12 @@ test('killed at any moment of a rewind: each file is whole, and both states can 
   const operations = runUntil(Infinity, 'm1') ?? 0
   expect(operations).toBeGreaterThan(50)
   let rewinds = 1
+  let kills = 0
   for (const nth of moments(operations)) {
     await work.rewind(`before-rewind-${rewinds}`).then(() => (rewinds += 1))
     const mine = await work.files()
-    expect(runUntil(nth, 'm1')).toBe(undefined)
+    // Where a backup can be shared there are some operations less.
+    if (runUntil(nth, 'm1') === undefined) kills += 1
     const [a, b, made] = [await work.read('a.txt'), await work.read('b.txt'), await work.read('new.txt')]
     expect(['a1', 'work on a']).toContain(a)
     expect(['b1', 'work on b']).toContain(b)
@@ -69,15 +71,17 @@ test('killed at any moment of a rewind: each file is whole, and both states can 
     })
     rewinds = Number((await work.ids()).at(-1)?.slice('before-rewind-'.length))
   }
+  expect(kills).toBeGreaterThan(4)
 }, 300_000)
 
 test('killed at any moment of makeCheckpoint: it is there whole, or not at all', async () => {
   const mine = await work.files()
   const operations = runUntil(Infinity, 'make') ?? 0
   expect(operations).toBeGreaterThan(30)
+  let kills = 0
   for (const nth of moments(operations)) {
     const before = await work.ids()
-    expect(runUntil(nth, 'make')).toBe(undefined)
+    if (runUntil(nth, 'make') === undefined) kills += 1
     const after = await work.ids()
     expect([before, [...before, 'm2']]).toContainEqual(after)
     expect(await work.damage()).toEqual([])
@@ -85,6 +89,7 @@ test('killed at any moment of makeCheckpoint: it is there whole, or not at all',
     await work.rewind('m2')
     expect(await work.files()).toEqual(mine)
   }
+  expect(kills).toBeGreaterThan(4)
 }, 300_000)
 
 test('processes at once lose nothing', async () => {

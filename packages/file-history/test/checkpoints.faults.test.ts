@@ -11,7 +11,7 @@ test('with any file operation failing, once or from then on, every checkpoint is
   const isLong = process.env['LOCI_LONG'] === '1'
   const loop = isLong ? faultLoop : faultStrides
   const tripped = await loop({
-    stride: 7,
+    stride: 13,
     run: async () => {
       work = await checkpointProject({ 'a.txt': 'a1', 'b.sh': { text: 'b1', mode: 0o755 } })
       acknowledged = []
@@ -64,7 +64,7 @@ test('with any file operation failing, once or from then on, every checkpoint is
       await work.dispose()
     },
   })
-  expect(tripped).toBeGreaterThan(isLong ? 1000 : 60)
+  expect(tripped).toBeGreaterThan(isLong ? 1000 : 30)
 }, 600_000)
 
 test('with any operation failing while a broken index is replaced, its bytes are there', async () => {

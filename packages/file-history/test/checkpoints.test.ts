@@ -27,6 +27,24 @@ describe('four functions', () => {
     expect(Object.keys(await work.all())).toEqual(['project/a.txt', 'project/run.sh'])
   })
 
+  test('a rewind without an index is refused and makes nothing', async () => {
+    const before = await work.all()
+    expect(await failure(work.rewind('m1'))).toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' })
+    expect(await work.all()).toEqual(before)
+    await expect(fs.readdir(work.beside('state'))).rejects.toThrow('ENOENT')
+  })
+
+  test('calls of one process that nobody waits for are done in their order', async () => {
+    const calls = [
+      work.make('m1', 'a.txt'),
+      work.make('m2', 'a.txt'),
+      work.rewind('m1'),
+      work.backup('a.txt'),
+    ]
+    await Promise.all(calls)
+    expect(await work.ids()).toEqual(['m1', 'm2'])
+  })
+
   test('bytes, modes, deletion and creation come back', async () => {
     const bytes = Buffer.from([0, 0xff, 0x0a, 0xc3, 0x28])
     await work.write('binary', bytes, 0o600)
@@ -231,9 +249,9 @@ describe('nobody loses work by a rewind', () => {
   })
 
   test.each([
-    ['looked at and kept', 'lstat', '/a.txt', 3],
-    ['kept and written', 'copy', '/.loci-', 1],
-  ])('a file that somebody saves between being %s is left, and named', async (_, at, place, nth) => {
+    ['looked at and kept', 'lstat', '/a.txt', 3, ['run.sh']],
+    ['kept and written', 'copy', '/.loci-', 1, ['a.txt', 'run.sh']],
+  ])('a file that somebody saves between being %s is left, and named', async (_, at, place, nth, kept) => {
     await work.make('m1', 'a.txt', 'run.sh')
     await work.write('a.txt', 'work')
     await work.write('run.sh', 'changed')
@@ -247,6 +265,8 @@ describe('nobody loses work by a rewind', () => {
     expect(failedOf(error)).toEqual([`${work.path('a.txt')} REWIND_CONFLICT`])
     expect(await work.read('a.txt')).toBe('saved just now')
     expect(await work.read('run.sh')).toBe('#!/bin/sh\n')
+    const { files = [] } = (await loadCheckpoints(work.file)).checkpoints.at(-1) ?? {}
+    expect(files.map(({ filePath }) => filePath)).toEqual(kept.map((name) => work.path(name)))
     await work.rewind('m1')
     expect(await work.read('a.txt')).toBe('a1')
     await work.rewind((await work.ids()).at(-1) ?? '')
