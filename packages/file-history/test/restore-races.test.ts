@@ -2,7 +2,6 @@ import { lstatSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import type { FileHistory } from '@loci/file-history'
 import { files } from '@loci/disk'
-import type { BigIntStats } from 'node:fs'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { edit, project } from './project.ts'
@@ -32,21 +31,23 @@ test.each(['a.txt', 'linked.txt', 'new.txt'])(
       await fs.link(work.path(name), work.path('other'))
     }
     await edit(work, history, name, 'a2')
-    let stale: BigIntStats | undefined
+    let isSaved = false
+    let lookAgain = lstat
     let isBegun = false
     setFaultHook((operation, path) => {
       // The journal is begun; then the file is read, and once more its stats are looked at.
       if (operation === 'write' && path === work.inDir('edits.jsonl')) isBegun = true
-      if (!isBegun || stale !== undefined || operation !== 'close' || path !== work.path(name))
-        return undefined
-      stale = lstatSync(path, { bigint: true })
+      if (!isBegun || isSaved || operation !== 'close' || path !== work.path(name)) return undefined
+      isSaved = true
+      const former = lstatSync(path, { bigint: true })
+      lookAgain = async () => former
       writeFileSync(path, 'me')
       return undefined
     })
     // What a clock that ticks in milliseconds shows: the times are as they were.
-    files.lstat = async (path) => (path === work.path(name) && stale ? stale : lstat(path))
+    files.lstat = (path) => (path === work.path(name) ? lookAgain(path) : lstat(path))
     const result = await history.rewind('m1')
-    expect(stale).toBeDefined()
+    expect(isSaved).toBe(true)
     expect(result.conflicts).toEqual([{ path: work.path(name), reason: expect.stringContaining('just now') }])
     expect(await work.read(name)).toBe('me')
   },
