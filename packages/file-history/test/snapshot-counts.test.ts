@@ -143,23 +143,37 @@ async function mostInOneTurn(
   return { most: Math.max(...turns), all: turns.reduce((sum, count) => sum + count, 0) }
 }
 
-test('the event loop has its turn after every 500 stats', async () => {
+/** A history with so many tracked files, all of them absent. */
+function openAbsent(count: number): Promise<FileHistory> {
   const timestamp = '2026-01-01T00:00:00.000Z'
   const backup = { backupFileName: null, version: 1, backupTime: timestamp, realParentDir: work.root }
-  const trackedFileBackups = Object.fromEntries(
-    Array.from({ length: 1700 }, (_, number) => [`none${number}`, backup]),
-  )
+  const names = Array.from({ length: count }, (_, number) => `none${number}`)
+  const trackedFileBackups = Object.fromEntries(names.map((name) => [name, backup]))
   const snapshot = { messageId: 'm', timestamp, trackedFileBackups }
   const records: LedgerRecord[] = [
     { type: 'file-history-snapshot', messageId: 'm', snapshot, isSnapshotUpdate: false },
   ]
   const ledger = { load: async () => records, append: async () => undefined }
-  const many = await work.open({ dir: work.beside('many'), ledger })
+  return work.open({ dir: work.beside('many'), ledger })
+}
+
+test('the event loop has its turn after every 500 stats', async () => {
+  const many = await openAbsent(1700)
   for (const action of [() => many.makeSnapshot('n'), () => many.planRewind('m')]) {
     const { most, all } = await mostInOneTurn('lstat', action)
     expect(all).toBeGreaterThanOrEqual(1700)
     expect(most).toBeLessThanOrEqual(505)
   }
+  await many.close()
+})
+
+test('an edit announced after the call waits until its file was looked at, also where that takes turns', async () => {
+  const many = await openAbsent(6000)
+  const taking = many.makeSnapshot('n')
+  await many.trackEdit('none5999', 'b')
+  await work.write('none5999', 'new')
+  const { trackedFileBackups } = await taking
+  expect(trackedFileBackups['none5999']?.backupFileName).toBeNull()
   await many.close()
 })
 
