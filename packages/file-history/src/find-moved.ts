@@ -77,7 +77,7 @@ class InodeSearch {
     pace.spend(1)
     const stats = orNothing(() => filesNow.lstat(path))
     const key = this.#keys.get(`${stats?.dev}:${stats?.ino}`)
-    if (key === undefined || stats?.isFile() !== true || stats.nlink !== 1n) return
+    if (key === undefined || stats?.isFile() !== true) return
     this.found.set(key, (this.found.get(key) ?? new Set()).add(path))
   }
 }

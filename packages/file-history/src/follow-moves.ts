@@ -22,6 +22,8 @@ interface FollowerOptions {
   /** Of the paths: edits of a file wait while it is taken in. */
   paths: KeyedQueue
   state: () => FileHistoryState
+  /** Whether a command that runs may have found another file under that name. */
+  mayHaveBeen: (key: string) => boolean
   /** Has a file join a snapshot that is there. */
   join: (key: string, backup: Backup, messageId: string, anchor: NonNullable<Anchor>) => Promise<void>
 }
@@ -97,12 +99,12 @@ export class MoveFollower {
 
   /** The new name of a moved file joins `former` as absent: the file that it is now was under the old one then. */
   #takeIn({ to }: Move, messageId: string, former: Snapshot): Promise<TrackedLook | undefined> {
-    const { root, backups, paths, state, join } = this.#options
+    const { root, backups, paths, state, mayHaveBeen, join } = this.#options
     const { path } = pathOfKey(root, to)
     const target = { key: to, path, parent: dirname(path) }
     return paths.run(to, async () => {
-      // An edit was quicker: the file is tracked as it was then.
-      if (state().trackedFiles.has(to)) return undefined
+      // An edit was quicker: the file is tracked as it was then. Or the end of the command knows more.
+      if (state().trackedFiles.has(to) || mayHaveBeen(to)) return undefined
       const absence = await backups.keepingFirst(to, async () => {
         const made = await backups.recordAbsence(target)
         await join(to, made, messageId, former)

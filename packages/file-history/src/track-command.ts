@@ -56,7 +56,15 @@ export class CommandTracker {
     this.#options = options
     this.#copies = new BaseCopies(options.dir, options.root)
     this.#unsettled = new Set(options.log.openCommands.keys())
-    options.tracker.watchCommands((key) => this.#before(key))
+    options.tracker.watchCommands({
+      before: (key) => this.#before(key),
+      mayHaveBeen: (key) => this.#mayHaveBeen(key),
+    })
+  }
+
+  /** Whether one of the commands that run may have found a file of that name. */
+  #mayHaveBeen(key: string): boolean {
+    return [...this.#running].some((base) => base.files.has(key) || !isKnownBefore(base, key))
   }
 
   /** What a file was before the first of the commands that run since the newest snapshot. */

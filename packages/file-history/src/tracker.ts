@@ -38,6 +38,14 @@ export interface TrackerOptions {
   isLedgerDamaged: boolean
 }
 
+/** What the commands that run know of the time before them. */
+interface CommandView {
+  /** The copy of a file as it was at the newest snapshot; `null`: it was absent; `undefined`: none can tell. */
+  before: (key: string) => { copy: string | null } | undefined
+  /** Whether a command may have found a file of that name. */
+  mayHaveBeen: (key: string) => boolean
+}
+
 /**
  * Records edits and takes snapshots. A change of state is committed inside one `setState`, its ledger record queued
  * in the same moment, so that the ledger has the order of the commits.
@@ -49,7 +57,7 @@ export class Tracker {
   readonly #backups: VersionedBackups
   readonly #sizes: BackupSizes
   readonly #moves: MoveFollower
-  #before: (key: string) => { copy: string | null } | undefined = () => undefined
+  #commands: CommandView = { before: () => undefined, mayHaveBeen: () => false }
   #settling: Promise<unknown> = Promise.resolve()
   #snapshotsInFlight = 0
   #hasRecordedSnapshot: boolean
@@ -70,6 +78,7 @@ export class Tracker {
       backups: this.#backups,
       paths: this.#paths,
       state: () => cell.getState(),
+      mayHaveBeen: (key) => this.#commands.mayHaveBeen(key),
       join: (key, backup, messageId, { messageId: id, timestamp }) =>
         this.#join(key, backup, messageId, { messageId: id, timestamp }),
     })
@@ -88,7 +97,7 @@ export class Tracker {
    * history: it must not pass for its state at that snapshot, nor be lost, as nobody else has kept it.
    */
   async #isChangedSinceNewest({ key, path }: TrackedPath): Promise<boolean> {
-    const before = this.#before(key)
+    const before = this.#commands.before(key)
     if (before === undefined || backupOf(this.#options.cell.getState().snapshots.at(-1), key)) return false
     if (before.copy === null) return (await statOf(path)) !== undefined
     return (await unlessUnreadable(compareStatsAndContent(path, before.copy))) === 'changed'
@@ -114,9 +123,9 @@ export class Tracker {
     return backup
   }
 
-  /** From now on `before` is asked what files were before the commands that run; `undefined`: none can tell. */
-  watchCommands(before: (key: string) => { copy: string | null } | undefined): void {
-    this.#before = before
+  /** From now on the commands that run are asked what files were before them. */
+  watchCommands(commands: CommandView): void {
+    this.#commands = commands
   }
 
   /**

@@ -137,6 +137,18 @@ test('a command that moves files, a folder, and over a file: all names are back,
   expect(await work.files()).toEqual(after)
 })
 
+test('a command moves over a file that nobody tracked, and a snapshot is taken meanwhile: both come back', async () => {
+  const before = await work.files()
+  await edit(work, history, 'src/a.txt', 'a2')
+  await history.trackCommand('c1', async () => {
+    await move('src/a.txt', 'other.txt')
+    await move('src/d/b.txt', 'src/new.txt')
+    await history.makeSnapshot('m2')
+  })
+  expect((await history.rewind('m1')).skipped).toEqual([])
+  expect(await work.files()).toEqual(before)
+})
+
 test.each<[string, () => Promise<void>]>([
   [
     'a copy of the same bytes',
@@ -155,7 +167,7 @@ test.each<[string, () => Promise<void>]>([
     () =>
       fs
         .link(work.path('src/a.txt'), work.path('src/b.txt'))
-        .then(() => fs.link(work.path('src/a.txt'), work.path('src/c.txt')))
+        .then(() => fs.link(work.path('src/a.txt'), work.beside('c.txt')))
         .then(() => work.remove('src/a.txt')),
   ],
   [
