@@ -93,8 +93,10 @@ export async function withIndex<T>(
   action: (store: CheckpointStore) => Promise<T>,
   ifAbsent?: () => T,
 ): Promise<T> {
-  const place = await resolvePlace(options.file)
-  return queue.run(place.file, async () => {
+  if (typeof options.file !== 'string') throw new TypeError('file must be a string')
+  // At once, so that calls are in their order; another spelling of the path waits for the lease.
+  return queue.run(resolve(options.file), async () => {
+    const place = await resolvePlace(options.file)
     if (ifAbsent && (await statOf(place.file)) === undefined) return ifAbsent()
     await files.mkdir(dirname(place.file))
     const lease = await takeLease(place.file, options.waitMs ?? WAIT_MS)

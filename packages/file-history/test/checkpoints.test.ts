@@ -35,14 +35,9 @@ describe('four functions', () => {
   })
 
   test('calls of one process that nobody waits for are done in their order', async () => {
-    const calls = [
-      work.make('m1', 'a.txt'),
-      work.make('m2', 'a.txt'),
-      work.rewind('m1'),
-      work.backup('a.txt'),
-    ]
-    await Promise.all(calls)
-    expect(await work.ids()).toEqual(['m1', 'm2'])
+    const ids = Array.from({ length: 12 }, (_, n) => `m${n}`)
+    await Promise.all([...ids.map((id) => work.make(id, 'a.txt')), work.rewind('m11'), work.backup('a.txt')])
+    expect(await work.ids()).toEqual(ids)
   })
 
   test('bytes, modes, deletion and creation come back', async () => {
@@ -136,6 +131,7 @@ describe('four functions', () => {
     )
     const { checkpoints } = await loadCheckpoints(work.file)
     expect(checkpoints[0]?.files.map(({ filePath }) => filePath)).toEqual([work.path('a.txt')])
+    expect(await work.damage()).toEqual([])
   })
 })
 
