@@ -117,6 +117,14 @@ test('a file that the agent moves by a write and a deletion is named as moved', 
   expect([await work.read('other.txt'), await work.read('src/new.txt')]).toEqual(['o1', null])
 })
 
+test('of two files that could be the moved one, none is named', async () => {
+  await edit(work, history, 'one.txt', 'o1')
+  await edit(work, history, 'two.txt', 'o1')
+  await edit(work, history, 'other.txt', null)
+  await history.makeSnapshot('m2')
+  expect(await plan('m1')).toEqual(['delete one.txt', 'create other.txt', 'delete two.txt'])
+})
+
 test('a command that moves files, a folder, and over a file: all names are back, and each move is named', async () => {
   const before = await work.files()
   await edit(work, history, 'other.txt', 'o2')

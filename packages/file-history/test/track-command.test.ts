@@ -163,12 +163,12 @@ test('an edit of a file that a command, while it runs, has changed: the state be
   const command = await longCommand('c1')
   await work.write('a.txt', 'by the command')
   await work.write('new.txt', 'by the command')
+  await edit(work, history, '.git/index', 'by the agent', 'e0')
   await edit(work, history, 'a.txt', 'by the agent', 'e1')
   await edit(work, history, 'new.txt', 'by the agent', 'e2')
   await edit(work, history, 'd/b.txt', 'by the agent', 'e3')
-  await edit(work, history, '.git/index', 'by the agent', 'e4')
   await command.end()
-  // Of the file of the repository, of which the command tells nothing, the first look is the state at m1.
+  // Of the file of the repository the command tells nothing: the first look is its state before.
   expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'since', 'e1'])
   await history.close()
   history = await work.open()
