@@ -1,9 +1,10 @@
 import { isLociError } from '@loci/disk'
-import { faultLoop } from '@loci/disk/testing'
+import { faultLoop, setFaultHook } from '@loci/disk/testing'
 import { expect, test } from 'vitest'
 import { checkpointProject } from './checkpoint-project.ts'
 import type { CheckpointProject } from './checkpoint-project.ts'
 import { faultStrides } from './fault-strides.ts'
+import { failure } from './project.ts'
 
 test('with any file operation failing, once or from then on, every checkpoint is whole and no work is lost', async () => {
   let work: CheckpointProject | undefined
@@ -94,3 +95,35 @@ test('with any operation failing while a broken index is replaced, its bytes are
     },
   })
 }, 300_000)
+
+test('an index that cannot be written is as it was', async () => {
+  const work = await checkpointProject({ 'a.txt': 'a1' })
+  await work.make('m1', 'a.txt')
+  const index = await work.all().then((all) => all['state/checkpoints.json'])
+  setFaultHook((operation, path) =>
+    operation === 'write' && path.includes('checkpoints.json') && !path.includes('.lock.')
+      ? Object.assign(new Error('injected'), { code: 'ENOSPC' })
+      : undefined,
+  )
+  const error = await failure(work.make('m2', 'a.txt')).finally(() => setFaultHook(undefined))
+  expect(isLociError(error, 'DISK_FULL')).toBe(true)
+  expect(await work.all().then((all) => all['state/checkpoints.json'])).toEqual(index)
+  await work.dispose()
+})
+
+test('what a rewind that was cut off left beside a file goes with the next, also where the file is as it should be', async () => {
+  const work = await checkpointProject({ 'a.txt': 'a1' })
+  await work.make('m1', 'a.txt')
+  await work.write('a.txt', 'a2')
+  let isCut = false
+  setFaultHook((operation, path) => {
+    if (operation === 'rename' && path === work.path('a.txt')) isCut = true
+    return isCut ? Object.assign(new Error('injected'), { code: 'EIO' }) : undefined
+  })
+  const error = await failure(work.rewind('m1')).finally(() => setFaultHook(undefined))
+  expect(isLociError(error, 'DISK_IO')).toBe(true)
+  expect(Object.keys(await work.files())).toHaveLength(2)
+  await work.rewind('before-rewind-1')
+  expect(await work.files()).toEqual({ 'a.txt': { mode: 0o644, text: 'a2' } })
+  await work.dispose()
+})
