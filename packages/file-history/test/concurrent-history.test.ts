@@ -49,7 +49,7 @@ afterAll(() => {
   expect(rejections).toEqual([])
 })
 
-const RUNS = process.env['LOCI_LONG'] === '1' ? 10_000 : 100
+const RUNS = process.env['LOCI_LONG'] === '1' ? 10_000 : 200
 
 test('calls of many callers, in any interleaving, end as some order of them would have', async () => {
   const programs = fc.array(fc.array(action, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 4 })
