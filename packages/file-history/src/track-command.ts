@@ -48,6 +48,8 @@ export class CommandTracker {
   readonly #queue = new KeyedQueue()
   /** Commands of earlier runs that did not end, of which it is not known yet what they changed. */
   readonly #unsettled: Set<string>
+  /** Commands of this run of which that is so too, by id. */
+  readonly #postponed = new Map<string, Base>()
   /** Such whose index is lost: the copies made for them stay until `gc`. */
   readonly #lost = new Set<string>()
   #starting = 0
@@ -124,8 +126,15 @@ export class CommandTracker {
     await this.#queue.run('base', () => this.#copies.release(base.copied, this.#inUse()))
   }
 
+  /** What a command changed could not be recorded: the next call tries again, as after one that was cut off. */
+  postpone(base: Base): void {
+    this.#running.delete(base)
+    this.#postponed.set(base.id, base)
+    this.#unsettled.add(base.id)
+  }
+
   #inUse(): BaseIndex[] {
-    return Array.from(this.#running, ({ copied }) => copied)
+    return Array.from([...this.#running, ...this.#postponed.values()], ({ copied }) => copied)
   }
 
   /** Whether a command needs the copies of the tree, one that was cut off too. */
@@ -155,6 +164,9 @@ export class CommandTracker {
         if (base === undefined) this.#lost.add(id)
         else await this.#coverCutOff(base, command?.messageId ?? '')
         this.#unsettled.delete(id)
+        const postponed = this.#postponed.get(id)
+        this.#postponed.delete(id)
+        if (postponed) await this.#copies.release(postponed.copied, this.#inUse())
       }
     })
   }
@@ -273,6 +285,7 @@ export async function trackCommand<T>(
   during: <R>(action: () => Promise<R>) => Promise<R>,
 ): Promise<{ result: T; changed: string[]; untracked: string[] }> {
   const base = await during(() => commands.begin(messageId))
+  let isCovered = false
   try {
     const outcome = await run().then(
       (result) => ({ result }),
@@ -283,9 +296,11 @@ export async function trackCommand<T>(
         throw new AggregateError([outcome.error, error], 'The command failed, and so did recording it')
       throw error
     })
+    isCovered = true
     if ('error' in outcome) throw outcome.error
     return { ...outcome, ...covered }
   } finally {
-    await commands.end(base)
+    if (isCovered) await commands.end(base)
+    else commands.postpone(base)
   }
 }

@@ -238,3 +238,33 @@ test('killed at any moment of a tracked command, a rewind has the tree before an
   }
   expect(kills).toBeGreaterThan(9)
 }, 300_000)
+
+test('what could not be recorded at the end of a command is recorded by the next call, in this process or another', async () => {
+  for (const reopens of [false, true]) {
+    const before = await filesAtFirst()
+    const history = await work.open()
+    const disk = (operation: string, path: string): Error | undefined =>
+      ['open', 'write', 'link'].includes(operation) && path.startsWith(`${work.dir}/`)
+        ? Object.assign(new Error('full'), { code: 'ENOSPC' })
+        : undefined
+    const command = history.trackCommand('c1', async () => {
+      await work.write('a.txt', 'a2', 0o600)
+      await work.remove('e/c.txt')
+      await work.write('new.txt', 'n')
+      setFaultHook(disk)
+    })
+    expect(await failure(command)).toMatchObject({ code: 'DISK_FULL' })
+    setFaultHook(undefined)
+    if (reopens) await history.close()
+    const next = reopens ? await work.open() : history
+    const { skipped } = await next.rewind('m1')
+    expect(skipped).toEqual([])
+    expect(await work.files()).toEqual(before)
+    expect(await fs.readdir(work.dir)).not.toContainEqual(expect.stringMatching(/^base-/))
+    await next.undoRewind()
+    await next.close()
+    await work.write('a.txt', 'a1', 0o755)
+    await work.write('e/c.txt', 'c1')
+    await work.remove('new.txt')
+  }
+})
