@@ -106,6 +106,9 @@ test.each([
     const history = await work.open()
     const golden: Golden[] = JSON.parse(await load('file-history-basic', 'rewind.golden.json'))
     expect(golden).toHaveLength(6)
+    // In either shape a message has one snapshot.
+    const ids = history.snapshots().map((one) => one.messageId)
+    expect(new Set(ids).size).toBe(ids.length)
     for (const { messageId, dryRun, treeAfter } of golden) {
       const plan = await history.planRewind(messageId)
       expect(plan).toMatchObject({ conflicts: [], skipped: [] })
