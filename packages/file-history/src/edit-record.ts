@@ -1,8 +1,13 @@
 import type { FileState } from './compare.ts'
 import { isJsonObject } from './json-lines.ts'
+import { identityOf } from './snapshot.ts'
 
 /** The newest snapshot when something was recorded; `null`: there was none. */
 export type Anchor = { messageId: string; timestamp: string } | null
+
+export function isSameAnchor(a: Anchor, b: Anchor): boolean {
+  return a === null || b === null ? a === b : identityOf(a) === identityOf(b)
+}
 
 /** One file of a rewind: from which state to which, and where the bytes of both are. */
 export interface OperationFile {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Damage } from '@loci/disk'
 import { isSameState } from './compare.ts'
 import type { FileState } from './compare.ts'
-import { parseEditRecord } from './edit-record.ts'
+import { isSameAnchor, parseEditRecord } from './edit-record.ts'
 import type { Anchor, EditRecord, Operation } from './edit-record.ts'
 import { Journal } from './journal.ts'
 import type { JournalledOperation } from './journal.ts'
@@ -321,10 +321,6 @@ export function editLogPath(dir: string): string {
 
 function contentKey({ sha256, mode }: FileState): string {
   return `${sha256} ${mode}`
-}
-
-function isSameAnchor(a: Anchor, b: Anchor): boolean {
-  return a === null || b === null ? a === b : identityOf(a) === identityOf(b)
 }
 
 function unseenKey(snapshot: { messageId: string; timestamp: string }, key: string): string {

@@ -5,13 +5,13 @@ import { readBaseIndex, removeBaseIndex, writeBaseIndex } from './base-index.ts'
 import type { Base } from './base-index.ts'
 import { compareStatsAndContent, lookAt } from './compare.ts'
 import type { Look } from './compare.ts'
+import { isSameAnchor } from './edit-record.ts'
 import type { EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { inParallel } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { matchMoves } from './renames.ts'
 import type { MovedSide } from './renames.ts'
-import { identityOf } from './snapshot.ts'
 import { ownFolder } from './track-path.ts'
 import type { Tracker } from './tracker.ts'
 import { findChanges, isKnownBefore } from './tree-changes.ts'
@@ -69,21 +69,18 @@ export class CommandTracker {
     return [...this.#running].some((base) => base.files.has(key) || !isKnownBefore(base, key))
   }
 
-  /** What a file was before the first of the commands that run since the newest snapshot. */
-  #before(key: string): { copy: string | null } | undefined {
-    const { anchor, isFirst } = this.#options.tracker
-    const base = [...this.#running].find(({ since }) =>
-      since === null ? isFirst : anchor !== null && identityOf(since) === identityOf(anchor),
-    )
-    if (base === undefined || !isKnownBefore(base, key)) return undefined
-    return { copy: this.#copyOf(base, key) }
+  /** See `CommandView`. */
+  #before(key: string): string | null | 'unknown' | undefined {
+    const [base] = this.#running
+    if (base === undefined) return undefined
+    return isKnownBefore(base, key) ? this.#copyOf(base, key) : 'unknown'
   }
 
   /** The tree before. */
   async begin(messageId: string): Promise<Base> {
     this.#starting += 1
     try {
-      const base = await this.#queue.run('base', () => this.#prepare())
+      const base = await this.#queue.run('base', () => this.#prepare(messageId))
       const { dir, log, clock } = this.#options
       const timestamp = clock().toISOString()
       try {
@@ -99,9 +96,9 @@ export class CommandTracker {
     }
   }
 
-  async #prepare(): Promise<Base> {
+  async #prepare(messageId: string): Promise<Base> {
     const { log, tracker } = this.#options
-    const since = tracker.anchor
+    const since = await tracker.anchorOfCommand(messageId)
     const walked = await this.#walk([])
     const isKept = this.#lost.size > 0
     const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isKept)
@@ -207,10 +204,11 @@ export class CommandTracker {
     const { covered, uncovered } = await this.#changesSince(base, now)
     const changed: string[] = []
     for (const key of covered) {
-      const isRecorded = await tracker.trackChanged(key, this.#copyOf(base, key), messageId, base.since)
+      const isRecorded = await tracker.trackChanged(key, this.#firstCopyOf(base, key), messageId, base.since)
       if (isRecorded && (await tracker.recordState(key, messageId))) changed.push(key)
       else uncovered.add(key)
     }
+    tracker.noteUnrecorded([...uncovered].filter((key) => mayBeTracked(base.files.get(key) ?? now.files.get(key))))
     // Nor is a move that is not named a reason to fail.
     await this.#noteMoves(base, now, changed, messageId).catch(() => undefined)
     // A line that is missing only has verify name a command that was covered.
@@ -240,6 +238,14 @@ export class CommandTracker {
     await log.noteMoves(moves, { messageId, snapshot: base.since, timestamp })
   }
 
+  /** The copy of a file as it was before the first of the commands that run since the same snapshot. */
+  #firstCopyOf(base: Base, key: string): string | null {
+    const first = [...this.#running].find(
+      (one) => isSameAnchor(one.since, base.since) && isKnownBefore(one, key),
+    )
+    return this.#copyOf(first ?? base, key)
+  }
+
   /** The copy of a file as it was before; `null`: it was absent. */
   #copyOf(base: Base, key: string): string | null {
     const copy = base.copied.get(key)
@@ -264,6 +270,11 @@ export class CommandTracker {
       () => true,
     )
   }
+}
+
+/** Whether an edit, or the next command, may take a file into the history. */
+function mayBeTracked(file: WalkedFile | undefined): boolean {
+  return file === undefined || (file.kind === 'file' && !file.isIgnored)
 }
 
 /** A file that a walk has seen, with what the look at it, or at its copy, says of its bytes. */

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { fileErrno, isLociError, LociError } from '@loci/disk'
-import { compareStatsAndContent, kindOf, lookAt } from './compare.ts'
+import { kindOf, lookAt } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
@@ -40,8 +40,11 @@ export interface TrackerOptions {
 
 /** What the commands that run know of the time before them. */
 interface CommandView {
-  /** The copy of a file as it was at the newest snapshot; `null`: it was absent; `undefined`: none can tell. */
-  before: (key: string) => { copy: string | null } | undefined
+  /**
+   * The copy of a file as it was before the first of the commands that run; `null`: it was absent; `'unknown'`: there is
+   * none; `undefined`: no command runs.
+   */
+  before: (key: string) => string | null | 'unknown' | undefined
   /** Whether a command may have found a file of that name. */
   mayHaveBeen: (key: string) => boolean
 }
@@ -61,6 +64,10 @@ export class Tracker {
   #settling: Promise<unknown> = Promise.resolve()
   #snapshotsInFlight = 0
   #hasRecordedSnapshot: boolean
+  /** Files whose last record is of the time before a command that had changed them by then. */
+  readonly #joinedLate = new Set<string>()
+  /** See {@link noteUnrecorded}; since the call of the newest snapshot. */
+  #unrecorded = new Set<string>()
   #overdue: readonly Snapshot[]
 
   constructor(options: TrackerOptions) {
@@ -87,40 +94,50 @@ export class Tracker {
   async trackEdit(path: string, messageId: string): Promise<Backup> {
     const target = await resolveTrackedPath(this.#options.root, path)
     this.#refuseOwn(target.path)
-    await this.ensureSnapshot(messageId, target.key)
-    if (await this.#isChangedSinceNewest(target)) await this.makeSnapshot(messageId)
-    return this.#paths.run(target.key, () => this.#track(target, messageId))
+    for (let isSecond = false; ; isSecond = true) {
+      await this.ensureSnapshot(messageId, target.key)
+      const backup = await this.#paths.run(target.key, () => this.#track(target, messageId, isSecond))
+      if (backup === undefined) continue
+      // A snapshot that was called meanwhile looks at the file before its caller may write it.
+      await this.#paths.run(target.key, () => Promise.resolve())
+      return backup
+    }
   }
 
-  /**
-   * Whether a command that runs since the newest snapshot, or somebody beside it, has changed a file that is new to the
-   * history: it must not pass for its state at that snapshot, nor be lost, as nobody else has kept it.
-   */
-  async #isChangedSinceNewest({ key, path }: TrackedPath): Promise<boolean> {
-    const before = this.#commands.before(key)
-    if (before === undefined || backupOf(this.#options.cell.getState().snapshots.at(-1), key)) return false
-    if (before.copy === null) return (await statOf(path)) !== undefined
-    return (await unlessUnreadable(compareStatsAndContent(path, before.copy))) === 'changed'
-  }
-
-  async #track(target: TrackedPath, messageId: string): Promise<Backup> {
+  /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */
+  async #track(target: TrackedPath, messageId: string, isSecond: boolean): Promise<Backup | undefined> {
     const { cell, log } = this.#options
     await lookForEdit(target.path)
-    const newest = cell.getState().snapshots.at(-1)
-    const backup =
-      backupOf(newest, target.key) ??
-      (await this.#backups.keepingFirst(target.key, async () => {
-        const made = await this.#backups.backUp(target)
-        await this.#join(target.key, made, messageId)
-        return made
-      }))
-    if (!log.isAboutToEdit(target.key, this.anchor)) {
+    const { snapshots, trackedFiles } = cell.getState()
+    const known = backupOf(snapshots.at(-1), target.key)
+    if (known === undefined && trackedFiles.has(target.key)) return undefined
+    const backup = known ?? (await this.#trackFirst(target, messageId, isSecond))
+    if (backup && !log.isAboutToEdit(target.key, this.anchor)) {
       const timestamp = this.#now()
       await log.append([
         { type: 'track', messageId, trackingPath: target.key, snapshot: this.anchor, timestamp },
       ])
     }
     return backup
+  }
+
+  /** @param isSecond whether the newest snapshot was made for this edit */
+  #trackFirst(target: TrackedPath, messageId: string, isSecond: boolean): Promise<Backup | undefined> {
+    const { key } = target
+    return this.#backups.keepingFirst(key, async () => {
+      const before = this.#commands.before(key)
+      const isNew = !this.#options.versions.has(key)
+      // A command that runs may change it at any moment: only what it was before the command is its first state.
+      if (before !== undefined) this.noteUnrecorded([key])
+      let made = await this.#backups.backUp(target)
+      const isAsBefore = before !== undefined && before !== 'unknown' && (await this.#backups.isCopyOf(made, before))
+      if (isAsBefore && isNew) made = await this.#backups.asFirst(made)
+      if (before !== undefined && !isAsBefore && !isSecond) return undefined
+      this.#unrecorded.delete(key)
+      this.#joinedLate.delete(key)
+      await this.#join(key, made, messageId)
+      return made
+    })
   }
 
   /** From now on the commands that run are asked what files were before them. */
@@ -145,6 +162,7 @@ export class Tracker {
       const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
       if (backupOf(target ?? snapshots.at(-1), key) !== undefined) return true
       if (since === null && snapshots.length > 1) return false
+      const joined = since ?? this.anchor ?? undefined
       const path = join(root, key)
       const file = { key, path, parent: dirname(path) }
       // An edit while the command ran has recorded a later state.
@@ -155,10 +173,40 @@ export class Tracker {
             ? await this.#backups.recordAbsence(file, order)
             : await unlessUnreadable(this.#backups.recordCopy(file, before, order))
         if (backup === undefined) return false
-        await this.#join(key, backup, messageId, since ?? undefined)
+        // It may have been evicted meanwhile.
+        if (joined && !this.#isTarget(joined)) return false
+        this.#joinedLate.add(key)
+        await this.#join(key, backup, messageId, joined)
         return true
       })
     })
+  }
+
+  /**
+   * The snapshot that what a command changes will join: the newest, which holds every file that is tracked when the
+   * command begins, and since which nothing changed without a record. Otherwise a file's state before the command would
+   * pass for that of the snapshot.
+   */
+  async anchorOfCommand(messageId: string): Promise<Anchor> {
+    for (;;) {
+      const { snapshots, trackedFiles } = this.#options.cell.getState()
+      const newest = snapshots.at(-1)
+      const isWhole = [...trackedFiles].every((key) => backupOf(newest, key) !== undefined)
+      if (newest && isWhole && this.#hasRecordedSnapshot && this.#unrecorded.size === 0) return this.anchor
+      await this.makeSnapshot(messageId)
+    }
+  }
+
+  /**
+   * These files changed, and what they were before that is not recorded: no snapshot that is older than now knows, and
+   * what is recorded of them from now on is not their first state.
+   */
+  noteUnrecorded(keys: Iterable<string>): void {
+    const { versions } = this.#options
+    for (const key of keys) {
+      this.#unrecorded.add(key)
+      if (!versions.has(key)) versions.set(key, 1)
+    }
   }
 
   /** Whether a record that names the snapshot's id is of this snapshot. */
@@ -175,11 +223,6 @@ export class Tracker {
       await lookForEdit(target.path)
       await this.#noteState(target.key, await lookAt(target.path), messageId)
     })
-  }
-
-  /** Whether there is one snapshot, or none. */
-  get isFirst(): boolean {
-    return this.#options.cell.getState().snapshots.length <= 1
   }
 
   /** Keys of every file that some snapshot holds. */
@@ -224,13 +267,13 @@ export class Tracker {
 
   /**
    * Makes sure that some snapshot is in the ledger for an edit of `key` to join; a first one gets the id of the edit.
-   * A file whose first record is lost, or that only older snapshots hold, must not join the newest: it would pass for
-   * its state then.
+   * A file whose first record is lost, that only older snapshots hold, or that changed without a record must not join
+   * the newest: it would pass for its state then.
    */
   async ensureSnapshot(messageId: string, key: string): Promise<void> {
     const { snapshots, trackedFiles } = this.#options.cell.getState()
     const isOnlyInOlder = trackedFiles.has(key) && backupOf(snapshots.at(-1), key) === undefined
-    if (this.#options.lostKeys.has(key) || isOnlyInOlder) {
+    if (this.#options.lostKeys.has(key) || this.#unrecorded.has(key) || isOnlyInOlder) {
       await this.makeSnapshot(messageId)
       this.#options.lostKeys.delete(key)
     }
@@ -247,6 +290,8 @@ export class Tracker {
     let captured = cell.getState()
     cell.setState((previous) => (captured = previous))
     const { sequence } = log
+    const unrecorded = this.#unrecorded
+    this.#unrecorded = new Set()
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
@@ -254,11 +299,14 @@ export class Tracker {
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
-      .then((backups) => this.#commitSnapshot(messageId, backups, sequence))
+      .then((backups) => this.#commitSnapshot(messageId, backups, { sequence, captured: captured.trackedFiles }))
     work.catch(() => undefined)
     this.#settling = result.then(
       () => (this.#snapshotsInFlight -= 1),
-      () => (this.#snapshotsInFlight -= 1),
+      () => {
+        this.#snapshotsInFlight -= 1
+        for (const key of unrecorded) this.#unrecorded.add(key)
+      },
     )
     return result
   }
@@ -266,7 +314,7 @@ export class Tracker {
   async #commitSnapshot(
     messageId: string,
     tracked: readonly TrackedLook[],
-    sequence: number,
+    { sequence, captured }: { sequence: number; captured: ReadonlySet<string> },
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
     const former = this.anchor
@@ -295,8 +343,10 @@ export class Tracker {
     let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
     await this.#commit(
       (previous) => {
-        // What joined the newest snapshot meanwhile is inherited from it.
-        const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {})
+        // What joined the newest snapshot meanwhile is inherited from it, but for what a command changed before this one.
+        const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {}).filter(
+          ([key]) => captured.has(key) || !this.#joinedLate.has(key),
+        )
         const merged = new Map([...meanwhile, ...backups])
         snapshot = { messageId, trackedFileBackups: Object.fromEntries(merged), timestamp }
         return addSnapshot(previous, snapshot)

@@ -3,7 +3,7 @@ import { errorMessage, files, isLociError, LociError } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { backupNameProblem, createBackup } from './backup.ts'
 import type { MadeBackup } from './backup.ts'
-import { compareFiles, statNow } from './compare.ts'
+import { compareFiles, compareStatsAndContent, statNow } from './compare.ts'
 import type { FileState } from './compare.ts'
 import type { EditLog } from './edits.ts'
 import { FolderNames } from './folder-names.ts'
@@ -157,6 +157,22 @@ export class VersionedBackups {
       throw new LociError('BACKUP_MISSING', message, { details: { path: target.path } })
     }
     return this.#record(target, made, order)
+  }
+
+  /** Whether a backup is what a copy holds, bytes and mode; `null`: absent. */
+  async isCopyOf({ backupFileName }: Backup, copy: string | null): Promise<boolean> {
+    if (backupFileName === null || copy === null) return backupFileName === copy
+    return (await compareStatsAndContent(join(this.#options.dir, backupFileName), copy)) === 'same'
+  }
+
+  /** Says that a backup that was just made is the first state of its file, whatever its version. */
+  async asFirst(backup: Backup): Promise<Backup> {
+    const { log } = this.#options
+    const { backupFileName: name } = backup
+    if (name === null) return { ...backup, version: 1 }
+    const state = log.noted(name)
+    if (state) await log.append([{ type: 'backup', name, ...state, first: true }])
+    return backup
   }
 
   /** Records that `target` was certainly absent; `first` as in {@link recordCopy}. */

@@ -16,8 +16,9 @@ export const FILES = ['f', 'g', 'h']
 const MAX_SNAPSHOTS = 3
 
 const file = fc.constantFrom(...FILES)
-const edit = fc.record({ kind: fc.constant('edit' as const), file, isGone: fc.boolean() })
-const take = fc.record({ kind: fc.constant('snapshot' as const) })
+export const edit = fc.record({ kind: fc.constant('edit' as const), file, isGone: fc.boolean() })
+export const take = fc.record({ kind: fc.constant('snapshot' as const) })
+export const command = fc.record({ kind: fc.constant('command' as const), file, isGone: fc.boolean() })
 export const action = fc.oneof(
   { weight: 4, arbitrary: edit },
   { weight: 3, arbitrary: take },
@@ -32,7 +33,7 @@ export const action = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('undo' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('gc' as const) }) },
 )
-type Action = typeof action extends fc.Arbitrary<infer T> ? T : never
+export type Action = typeof action | typeof command extends fc.Arbitrary<infer T> ? T : never
 
 /** From a call to its end, in moments of the run. */
 interface Span {
@@ -61,13 +62,18 @@ export class Run {
   readonly #turns: Interleaving
   readonly #ids: string[]
   #time = 0
-  #writes: { file: string; time: number }[] = []
+  #looking = 0
+  /** From the call of each snapshot to its end, by id. */
+  readonly spans = new Map<string, Span>()
+  readonly #start: Record<string, State>
+  #writes: { file: string; text: State; time: number }[] = []
 
   constructor(work: Project, history: FileHistory, turns: Interleaving, ids: string[]) {
     this.#work = work
     this.#history = history
     this.#turns = turns
     this.#ids = ids
+    this.#start = diskOf(work)
   }
 
   /** One event of a caller; `apply` gets what the call was seen to give. */
@@ -81,6 +87,7 @@ export class Run {
     const start = (this.#time += 1)
     const seen = await call()
     const end = (this.#time += 1)
+    this.spans.set(label.split(' ').at(-1) ?? '', { start, end })
     this.events.push({
       label,
       before: last,
@@ -93,14 +100,18 @@ export class Run {
   }
 
   #put(name: string, text: State): void {
-    this.#writes.push({ file: name, time: (this.#time += 1) })
+    this.#writes.push({ file: name, text, time: (this.#time += 1) })
     if (text === null) rmSync(this.#work.path(name), { force: true })
     else writeFileSync(this.#work.path(name), text)
   }
 
-  /** A write of a caller, between two file operations of the history. */
+  /** A write of a caller; not while a command's tree is looked at, which is no single moment. */
   #write(name: string, text: State, last: number[]): Promise<number[]> {
-    const write = (): Promise<void> => this.#turns.act(() => this.#put(name, text))
+    const write = (): Promise<void> =>
+      this.#turns.act(
+        () => this.#put(name, text),
+        () => this.#looking === 0,
+      )
     const apply = (model: Model): boolean => ((model.disk[name] = text), true)
     return this.#event(`write ${name} ${text}`, last, write, apply, true)
   }
@@ -115,7 +126,9 @@ export class Run {
   #act(next: Action, id: string, last: number[]): Promise<number[]> {
     const history = this.#history
     // All texts have one size: nothing but the bytes tells them apart.
-    if (next.kind === 'edit') return this.#edit(next.file, next.isGone ? null : id, id, last)
+    const text = 'isGone' in next && next.isGone ? null : id
+    if (next.kind === 'edit') return this.#edit(next.file, text, id, last)
+    if (next.kind === 'command') return this.#command(next.file, text, `c${id}`)
     if (next.kind === 'rewind') return this.#rewind(next, last)
     if (next.kind === 'snapshot') {
       const apply = (model: Model): boolean => (snapshot(model, `m${id}`), true)
@@ -162,6 +175,33 @@ export class Run {
     }
     const call = (): Promise<RewindResult | string> => outcomeOf(this.#history.rewind(id, { onConflict }))
     return this.#event(`rewind ${id} ${onConflict}`, last, call, apply)
+  }
+
+  /** What a command changes, and what it is told of it. The tree is not written while it is looked at. */
+  async #command(name: string, text: State, id: string): Promise<number[]> {
+    const start = this.#time
+    this.#looking += 1
+    const { changed, untracked } = await this.#history.trackCommand(id, async () => {
+      this.#looking -= 1
+      await this.#turns.act(
+        () => this.#put(name, text),
+        () => this.#looking === 0,
+      )
+      this.#looking += 1
+    })
+    this.#looking -= 1
+    this.spans.set(id, { start, end: (this.#time += 1) })
+    const isChanged = this.statesIn(name, { start, end: start })[0] !== readNow(this.#work.path(name))
+    if (isChanged) expect([...changed, ...untracked]).toContain(this.#work.path(name))
+    return []
+  }
+
+  /** Every state that a file had from the beginning of a span to its end. */
+  statesIn(name: string, { start, end }: Span): State[] {
+    const writes = this.#writes.filter((write) => write.file === name && write.time <= end)
+    const before = writes.filter(({ time }) => time < start).at(-1)
+    const first = before ? before.text : (this.#start[name] ?? null)
+    return [first, ...writes.filter(({ time }) => time >= start).map(({ text }) => text)]
   }
 
   #seen(result: RewindResult, span: Span): Parameters<typeof undo>[1] {

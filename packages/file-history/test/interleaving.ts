@@ -18,8 +18,8 @@ const COUNTED = [...GATED, 'rename', 'unlink'] as const
 
 /** Lets file operations of the port go on one at a time, in an order that a seed decides. */
 export interface Interleaving {
-  /** Waits for a turn at which no file operation is under way, then does `action`, which does not wait. */
-  act(action: () => void): Promise<void>
+  /** Waits until no file operation is under way and `isAllowed`, then does `action`, which does not wait. */
+  act(action: () => void, isAllowed?: () => boolean): Promise<void>
   /** Waits for one turn. */
   turn(): Promise<void>
   /** Puts the port back as it was; what waits goes on. */
@@ -32,14 +32,14 @@ export function interleave(seed: number): Interleaving {
   const random = randomNumbers(seed)
   const port: Record<string, Operation> = files as unknown as Record<string, Operation>
   const originals = COUNTED.map((name) => [name, port[name]] as const)
-  const waiting: { go: () => void; isAction: boolean }[] = []
+  const waiting: { go: () => void; isAllowed: () => boolean; isAction: boolean }[] = []
   let inFlight = 0
   const state = { isStopped: false }
-  const turn = (isAction = false): Promise<void> =>
+  const turn = (isAction = false, isAllowed: () => boolean = () => true): Promise<void> =>
     state.isStopped
       ? Promise.resolve()
       : new Promise((go) => {
-          waiting.push({ go, isAction })
+          waiting.push({ go, isAllowed, isAction })
         })
   for (const [name, original] of originals) {
     if (original === undefined) throw new TypeError(`the port has no ${name}`)
@@ -55,7 +55,9 @@ export function interleave(seed: number): Interleaving {
   }
   const pump = async (): Promise<void> => {
     while (!state.isStopped || waiting.length > 0) {
-      const able = waiting.filter((one) => state.isStopped || !one.isAction || inFlight === 0)
+      const able = waiting.filter(
+        (one) => state.isStopped || (one.isAllowed() && (!one.isAction || inFlight === 0)),
+      )
       const next = able[Math.floor(random() * able.length)]
       if (next !== undefined) {
         waiting.splice(waiting.indexOf(next), 1)
@@ -66,8 +68,8 @@ export function interleave(seed: number): Interleaving {
   }
   const pumping = pump()
   return {
-    act: async (action) => {
-      await turn(true)
+    act: async (action, isAllowed) => {
+      await turn(true, isAllowed)
       action()
     },
     turn: () => turn(),
