@@ -242,10 +242,10 @@ export class EditLog {
     return this.#sequence
   }
 
-  /** Files that were edited, or were about to be, after event number `sequence`. */
-  eventsSince(sequence: number): { key: string; state: LastEvent['state'] }[] {
+  /** Files that were edited, or were about to be, after the event with the number that is given for each. */
+  eventsSince(sequenceOf: (key: string) => number): { key: string; state: LastEvent['state'] }[] {
     return [...this.#events]
-      .filter(([, event]) => event.sequence > sequence)
+      .filter(([key, event]) => event.sequence > sequenceOf(key))
       .map(([key, { state }]) => ({ key, state }))
   }
 

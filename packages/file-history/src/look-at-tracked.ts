@@ -7,6 +7,8 @@ import type { VersionedBackups } from './versioned-backups.ts'
 /** A tracked file as a snapshot finds it; `unseen`: why it could not be looked at. */
 export interface TrackedLook {
   key: string
+  /** Number of the last event when it was looked at: what is recorded of it later is newer. */
+  sequence?: number
   backup: Backup
   unseen?: string
 }
@@ -64,12 +66,13 @@ class TrackedFiles {
 
   #lookAtOnce(key: string): boolean {
     const backup = this.#quick.atOnce(key)
-    if (backup !== undefined) this.#found.set(key, { key, backup })
+    if (backup !== undefined) this.#found.set(key, { key, sequence: this.#backups.sequence, backup })
     return backup !== undefined
   }
 
   async #read(key: string): Promise<void> {
+    const { sequence } = this.#backups
     const look = await this.#limit(() => this.#backups.backUpTracked(key))
-    this.#found.set(key, { key, ...look })
+    this.#found.set(key, { key, sequence, ...look })
   }
 }

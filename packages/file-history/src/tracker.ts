@@ -357,7 +357,8 @@ export class Tracker {
     this.#hasRecordedSnapshot = true
     // Edits since the look are newer than this snapshot, although they were recorded before it. And those of a
     // parent's future are older than it, although they name a snapshot that is not here.
-    const newer = log.eventsSince(sequence)
+    const lookedAt = new Map(looks.map((look) => [look.key, look.sequence]))
+    const newer = log.eventsSince((key) => lookedAt.get(key) ?? sequence)
     const older = stray.filter(({ key }) => !newer.some((event) => event.key === key))
     const of = { messageId, timestamp }
     const lines = [

@@ -159,6 +159,11 @@ export class VersionedBackups {
     return this.#record(target, made, order)
   }
 
+  /** Number of the last event of the log. */
+  get sequence(): number {
+    return this.#options.log.sequence
+  }
+
   /** Whether a backup is what a copy holds, bytes and mode; `null`: absent. */
   async isCopyOf({ backupFileName }: Backup, copy: string | null): Promise<boolean> {
     if (backupFileName === null || copy === null) return backupFileName === copy
