@@ -66,8 +66,8 @@ export class Tracker {
   #hasRecordedSnapshot: boolean
   /** Files whose last record is of the time before a command that had changed them by then. */
   readonly #joinedLate = new Set<string>()
-  /** See {@link noteUnrecorded}; since the call of the newest snapshot. */
-  #unrecorded = new Set<string>()
+  /** See {@link noteUnrecorded}; since the call of the newest snapshot. The values tell one change from a later one. */
+  readonly #unrecorded = new Map<string, symbol>()
   #overdue: readonly Snapshot[]
 
   constructor(options: TrackerOptions) {
@@ -204,7 +204,7 @@ export class Tracker {
   noteUnrecorded(keys: Iterable<string>): void {
     const { versions } = this.#options
     for (const key of keys) {
-      this.#unrecorded.add(key)
+      this.#unrecorded.set(key, Symbol(key))
       if (!versions.has(key)) versions.set(key, 1)
     }
   }
@@ -290,8 +290,7 @@ export class Tracker {
     let captured = cell.getState()
     cell.setState((previous) => (captured = previous))
     const { sequence } = log
-    const unrecorded = this.#unrecorded
-    this.#unrecorded = new Set()
+    const unrecorded = new Map(this.#unrecorded)
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
@@ -299,14 +298,11 @@ export class Tracker {
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
-      .then((backups) => this.#commitSnapshot(messageId, backups, { sequence, captured: captured.trackedFiles }))
+      .then((backups) => this.#commitSnapshot(messageId, backups, { sequence, unrecorded, captured: captured.trackedFiles }))
     work.catch(() => undefined)
     this.#settling = result.then(
       () => (this.#snapshotsInFlight -= 1),
-      () => {
-        this.#snapshotsInFlight -= 1
-        for (const key of unrecorded) this.#unrecorded.add(key)
-      },
+      () => (this.#snapshotsInFlight -= 1),
     )
     return result
   }
@@ -314,7 +310,11 @@ export class Tracker {
   async #commitSnapshot(
     messageId: string,
     tracked: readonly TrackedLook[],
-    { sequence, captured }: { sequence: number; captured: ReadonlySet<string> },
+    {
+      sequence,
+      unrecorded,
+      captured,
+    }: { sequence: number; unrecorded: ReadonlyMap<string, symbol>; captured: ReadonlySet<string> },
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
     const former = this.anchor
@@ -355,6 +355,8 @@ export class Tracker {
       () => ({ type: 'file-history-snapshot', messageId, snapshot, isSnapshotUpdate: false }),
     )
     this.#hasRecordedSnapshot = true
+    for (const [key, change] of unrecorded)
+      if (this.#unrecorded.get(key) === change) this.#unrecorded.delete(key)
     // Edits since the look are newer than this snapshot, although they were recorded before it. And those of a
     // parent's future are older than it, although they name a snapshot that is not here.
     const lookedAt = new Map(looks.map((look) => [look.key, look.sequence]))
