@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { CommandLineWorld } from '../src/command-line/command-context.ts'
 import { runCommandLine } from '../src/command-line/run-command-line.ts'
 
 export const BIN: string = fileURLToPath(new URL('../dist/bin.js', import.meta.url))
@@ -14,12 +15,17 @@ export interface Run {
 }
 
 /** Runs `file-history` in this process, where it runs no command: `run` would write to our standard output. */
-export async function fileHistory(cwd: string, ...argv: string[]): Promise<Run> {
+export function fileHistory(cwd: string, ...argv: string[]): Promise<Run> {
+  return fileHistoryIn({ cwd: () => cwd }, ...argv)
+}
+
+/** The same where some of the world around it is not as usual. */
+export async function fileHistoryIn(world: Partial<CommandLineWorld>, ...argv: string[]): Promise<Run> {
   let out = ''
   let err = ''
   const code = await runCommandLine({
     argv,
-    cwd: () => cwd,
+    cwd: () => '/',
     version: () => '0.0.0',
     print: (text) => void (out += text),
     warn: (text) => void (err += text),
@@ -27,6 +33,7 @@ export async function fileHistory(cwd: string, ...argv: string[]): Promise<Run> 
     hasTerminal: false,
     onSignal: () => undefined,
     kill: () => false,
+    ...world,
   })
   return { code, out, err }
 }

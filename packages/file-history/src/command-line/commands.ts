@@ -30,7 +30,7 @@ export const commands: Readonly<Record<string, Command>> = {
     summary: 'what changed since a snapshot',
     parameters: ['[ID]'],
     options: ['exit-code'],
-    load: async () => (await import('./look.ts')).diffCommand,
+    load: async () => (await import('./diff.ts')).diffCommand,
   },
   rewind: {
     summary: 'put the files back as a snapshot has them',

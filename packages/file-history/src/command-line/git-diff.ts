@@ -1,4 +1,5 @@
 import type { FileChange } from '../describe-change.ts'
+import { binaryPatch } from './binary-patch.ts'
 
 const EXECUTABLE = 0o111
 /** Characters that git writes as escapes in a quoted name. */
@@ -14,21 +15,33 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\': String.raw`\\`,
 }
 
+/** The bytes on both sides of a change; `null`: the file is absent there. */
+export interface Contents {
+  before: Uint8Array | null
+  after: Uint8Array | null
+}
+
+/** Whether a change can be told in lines, or has none to tell; else {@link gitDiff} needs the bytes. Pure. */
+export function isToldInLines({ kind, binary, patch = '' }: FileChange): boolean {
+  if (kind === 'mode' || patch.includes('\n@@ ')) return true
+  // An empty file that comes or goes.
+  return kind !== 'modify' && !binary && patch !== ''
+}
+
 /**
- * A change as git writes it, so that `git apply` makes the same one. `name` is relative to the root. Of modes git knows
- * only whether a file is executable: others are a line in front, which `git apply` passes over. What has no lines is
- * a `Binary files` line, which `git apply` refuses rather than leave it out. Pure.
+ * A change as git writes it, so that `git apply` makes the same one. `name` is relative to the root; `contents` are for
+ * what is not told in lines. Of modes git knows only whether a file is executable: others are a line in front, which
+ * `git apply` passes over. Pure.
  */
-export function gitDiff(change: FileChange, name: string): string {
-  const { kind, binary, patch = '' } = change
+export function gitDiff(change: FileChange, name: string, contents?: Contents): string {
+  const { patch = '' } = change
   const [from, to] = [quoted(`a/${name}`), quoted(`b/${name}`)]
   const { note = '', header = '' } = modeLines(change.modeBefore ?? null, change.modeAfter ?? null)
-  const start = `${note && `${to}: ${note}`}${kind === 'mode' && header === '' ? '' : `diff --git ${from} ${to}\n`}${header}`
-  // An empty file that comes or goes has no lines to show.
-  if (patch.includes('\n@@ ')) return `${start}${patch.endsWith('\n') ? patch : `${patch}\n`}`
-  if (!binary && kind !== 'modify') return start
-  const sides = [kind === 'create' ? '/dev/null' : from, kind === 'delete' ? '/dev/null' : to]
-  return `${start}Binary files ${sides.join(' and ')} differ\n`
+  const isNamed = change.kind !== 'mode' || header !== ''
+  const start = `${note && `${to}: ${note}`}${isNamed ? `diff --git ${from} ${to}\n` : ''}${header}`
+  if (contents !== undefined) return `${start}${binaryPatch(contents.before, contents.after)}`
+  if (!patch.includes('\n@@ ')) return start
+  return `${start}${patch.endsWith('\n') ? patch : `${patch}\n`}`
 }
 
 function modeLines(was: number | null, is: number | null): { note?: string; header?: string } {

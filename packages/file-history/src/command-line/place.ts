@@ -29,10 +29,11 @@ export async function findPlace(context: Pick<CommandContext, 'startDir' | 'opti
     throw new UsageError(`--root ${JSON.stringify(options.root)} is no directory`)
   const start = given ?? startDir
   const tree = await findWorkTree(start)
-  const root = given ?? tree?.root ?? startDir
+  // The history knows every path by its real name.
+  const root = await files.realpath(given ?? tree?.root ?? startDir)
   if (options.dir !== undefined) return { dir: historyIn(resolve(startDir, options.dir)), root }
   // Names are recorded from the root: two roots must not share a history.
-  const gitDir = tree?.root === root ? tree.gitDir : undefined
+  const gitDir = tree !== undefined && (await files.realpath(tree.root)) === root ? tree.gitDir : undefined
   return {
     dir: gitDir === undefined ? historyIn(join(root, OWN_FOLDER)) : join(gitDir, 'file-history'),
     root,

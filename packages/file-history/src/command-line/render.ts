@@ -1,9 +1,7 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import type { Damage } from '@loci/disk'
-import type { FileChange } from '../describe-change.ts'
 import type { NamedFile, RewindPlan, RewindResult } from '../plan-rewind.ts'
 import type { Snapshot } from '../snapshot.ts'
-import { gitDiff } from './git-diff.ts'
 import { oneLine } from './visible.ts'
 
 /** Lines as text, each ended. Pure. */
@@ -25,16 +23,8 @@ export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
   )
 }
 
-/** What differs, as `git diff` shows it; names are relative to the root, else absolute. Pure. */
-export function diffText(changes: readonly FileChange[], root: string): string {
-  return changes.map((change) => gitDiff(change, nameIn(root, change.path))).join('')
-}
-
-function nameIn(root: string, path: string): string {
-  return isBelow(relative(root, path)) ? relative(root, path) : path.replace(/^\/+/, '')
-}
-
-function isBelow(inside: string): boolean {
+/** Whether a path that is relative to a directory stays below it. Pure. */
+export function isBelow(inside: string): boolean {
   return inside !== '' && inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)
 }
 

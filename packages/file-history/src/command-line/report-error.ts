@@ -1,11 +1,12 @@
 import { isLociError } from '@loci/disk'
 import { UsageError } from './arguments.ts'
+import { InterruptedError } from './interruption.ts'
 import { oneLine } from './visible.ts'
 
 /** What an error looks like from outside: one line, and the exit code. */
 export interface ErrorReport {
   line: string
-  exitCode: 2 | 3 | 125
+  exitCode: number
 }
 
 /** What the package cannot know: which command helps. */
@@ -23,6 +24,9 @@ const HINTS: Readonly<Record<string, string>> = {
 export function reportError(error: unknown): ErrorReport {
   if (error instanceof UsageError) {
     return { line: `file-history: ${oneLine(error.message)}; see file-history --help`, exitCode: 2 }
+  }
+  if (error instanceof InterruptedError) {
+    return { line: `file-history: ${error.message}`, exitCode: error.exitCode }
   }
   if (isLociError(error)) {
     const hint = HINTS[error.code]

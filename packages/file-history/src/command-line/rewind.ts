@@ -4,6 +4,7 @@ import type { FileHistory } from '../file-history.ts'
 import type { RewindPlan, RewindResult } from '../plan-rewind.ts'
 import { parseChoice } from './arguments.ts'
 import type { CommandContext, CommandResult } from './command-context.ts'
+import { Interruption } from './interruption.ts'
 import { findPlace, requireHistory, snapshotOrLastRun, withHistory } from './place.ts'
 import { leftLines, lines, rewindExitCode, rewindLines } from './render.ts'
 import { reportError } from './report-error.ts'
@@ -41,20 +42,27 @@ export async function resolveCommand(context: CommandContext): Promise<CommandRe
   return changeFiles(context, (history) => history.resolveRewind(how))
 }
 
-/** A signal stops it only before the first file is touched: half of it would be worse than the wait. */
+/**
+ * A signal stops it only before the first file is touched: half of it would be worse than the wait. The exit code is
+ * that of the signal in any case.
+ */
 async function changeFiles(
   context: CommandContext,
   work: (history: FileHistory, signal: AbortSignal) => Promise<RewindResult>,
 ): Promise<CommandResult> {
   const place = await findPlace(context)
   await requireHistory(place)
-  const interruption = new AbortController()
-  context.onSignal(() => interruption.abort())
+  const interruption = new Interruption()
+  context.onSignal((signal) => interruption.by(signal))
   try {
-    const value = await withHistory(place, 'write', (history) => work(history, interruption.signal))
+    const { signal } = interruption
+    const value = await withHistory(place, 'write', async (history) => {
+      signal.throwIfAborted()
+      return work(history, signal)
+    })
     const undo = value.undoable ? ['file-history undo takes this back'] : []
     const text = lines([...rewindLines(value, context.startDir), ...undo])
-    return { value, text, exitCode: rewindExitCode(value) }
+    return { value, text, exitCode: interruption.exitCode ?? rewindExitCode(value) }
   } finally {
     context.onSignal(undefined)
   }

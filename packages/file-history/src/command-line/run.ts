@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { EditLog } from '../edits.ts'
 import type { FileHistory } from '../file-history.ts'
 import type { CommandContext } from './command-context.ts'
+import { commandsCutOff } from './cut-off.ts'
 import { findPlace, preparePlace, RUN_PREFIX, withHistory } from './place.ts'
 import type { Place } from './place.ts'
 import { counted, leftLines, shown } from './render.ts'
@@ -103,12 +103,6 @@ async function putBack(
     say(context, `not all is put back; file-history ${advice}`)
     return false
   }
-}
-
-/** The ids of the runs that did not end, by the ids of their commands. Holding the history, none of them runs. */
-async function commandsCutOff({ dir }: Place): Promise<Map<string, string>> {
-  const { openCommands } = await EditLog.open(dir)
-  return new Map(Array.from(openCommands, ([id, { messageId }]) => [id, messageId]))
 }
 
 /** Says what became of runs that were killed: `still`, of which nobody can tell any more what they changed. */
