@@ -30,7 +30,7 @@ describe('looking', () => {
     expect(await json('list')).toMatchObject([
       { messageId: 'run-1', trackedFileBackups: { 'a.txt': { version: 1 } } },
     ])
-    expect((await run('list')).out).toMatch(/^run-1 {2}2026-01-01T00:00:\d\d\.000Z {2}3 files\n$/)
+    expect((await run('list')).out).toMatch(/^run-1 {2}2026-01-01T00:00:\d\d\.000Z {2}tracks 3 files\n$/)
   })
 
   test('diff: from the last run to the disk, as git shows it; with --exit-code 1 if something differs', async () => {
@@ -166,7 +166,9 @@ describe('going back', () => {
     for (const command of [['rewind'], ['undo'], ['snapshot'], ['rewind', 'run-1']]) {
       const refused = await run(...command)
       expect(refused.code).toBe(3)
-      expect(refused.err).toMatch(/^[^\n]+file-history resolve finish, or undo \[REWIND_INCOMPLETE\]\n$/)
+      expect(refused.err).toMatch(
+        /^[^\n]+was interrupted; file-history resolve finish, or undo, ends it \[REWIND_INCOMPLETE\]\n$/,
+      )
     }
     expect((await fileHistory(work.root, 'run', '--dir', work.dir, '--', 'true')).code).toBe(125)
     expect((await run('verify')).code).toBe(3)
@@ -244,13 +246,41 @@ describe('snapshot', () => {
     expect(await work.read('a.txt')).toBe('a2\n')
   })
 
-  test('a file that cannot be recorded is named; the others are recorded', async () => {
+  test('with paths that cannot be recorded there is none; each is named', async () => {
     await fs.symlink('a.txt', work.path('link'))
     await work.write('c.txt', 'c1\n')
-    const { code, out, err } = await run('snapshot', 'link', 'c.txt', '.')
-    expect(code).toBe(125)
-    expect(out).toMatch(/4 files\n$/)
-    expect(err).toMatch(/^file-history: [^\n]+\[PATH_LINK\]\nfile-history: [^\n]+\[PATH_INVALID\]\n$/)
+    await work.write('.git/config', '')
+    await fs.symlink('.git', work.path('git'))
+    const paths = [
+      'link',
+      'c.txt',
+      '.',
+      '.git/config',
+      'git/config',
+      'nofile',
+      `${work.dir}/edits.jsonl`,
+      'a.txt/x',
+    ]
+    const before = await work.all()
+    const { code, out, err } = await run('snapshot', ...paths)
+    expect({ code, out }).toEqual({ code: 125, out: '' })
+    expect(err.split('\n').map((line) => /"(\S+)" .+ \[(\w+)\]$/.exec(line)?.slice(1))).toEqual([
+      [work.path('link'), 'PATH_LINK'],
+      [`${work.root}/.`, 'PATH_INVALID'],
+      [work.path('.git/config'), 'PATH_INVALID'],
+      [work.path('.git/config'), 'PATH_INVALID'],
+      [work.path('nofile'), 'PATH_INVALID'],
+      [`${work.dir}/edits.jsonl`, 'PATH_INVALID'],
+      [work.path('a.txt/x'), 'PATH_INVALID'],
+      undefined,
+    ])
+    expect((await run('list')).out).toMatch(/^run-1 [^\n]+\n$/)
+    expect(projectFiles(await work.all())).toEqual(projectFiles(before))
+  })
+
+  test('a tracked file that is gone is recorded as such', async () => {
+    await work.remove('b.txt')
+    expect(await run('snapshot', 'b.txt')).toMatchObject({ code: 0, err: '' })
   })
 
   test('what stands in the place of a tracked file is no reason to refuse', async () => {
@@ -317,7 +347,7 @@ describe('words', () => {
     expect(await run('rewind', 'nowhere')).toMatchObject({
       code: 125,
       err: expect.stringMatching(
-        /^file-history: [^\n]+file-history list shows the ids \[SNAPSHOT_NOT_FOUND\]\n$/,
+        /^file-history: There is no snapshot nowhere; file-history list shows the ids \[SNAPSHOT_NOT_FOUND\]\n$/,
       ),
     })
     expect(await run('undo')).toMatchObject({ code: 125, err: expect.stringMatching(/^[^\n]+\n$/) })

@@ -77,7 +77,9 @@ test('a root of its own has a history of its own: names are recorded from it', a
   })
   expect(await fs.readdir(work.path('top/.git'))).toEqual(['HEAD'])
   expect((await fileHistory(work.path('top/sub'), 'list', '--root', '.')).out).toMatch(/^run-/)
-  expect((await fileHistory(work.path('top'), 'list')).out).toBe('no snapshots\n')
+  expect((await fileHistory(work.path('top'), 'list')).out).toMatch(
+    /^there is no history yet in [^\n]+; file-history run -- COMMAND makes one\n$/,
+  )
 })
 
 test('--dir keeps it elsewhere', async () => {
@@ -99,4 +101,33 @@ test.each([
   const before = await work.snapshot()
   expect(await fileHistory(work.path('top'), command)).toMatchObject({ code })
   expect(await work.snapshot()).toEqual(before)
+})
+
+test.each(['list', 'verify', 'diff', 'rewind', 'undo', 'gc', 'unlock'])(
+  'where --dir names nothing, %s is refused in one line and makes nothing',
+  async (command) => {
+    const before = await work.snapshot()
+    const { code, out, err } = await fileHistory(work.path('top'), command, '--dir', 'typo')
+    expect({ code, out }).toEqual({ code: 125, out: '' })
+    expect(err).toMatch(
+      /^file-history: There is no file history in "\S+\/top\/typo"; [^\n]+ \[SNAPSHOT_NOT_FOUND\]\n$/,
+    )
+    expect(await work.snapshot()).toEqual(before)
+  },
+)
+
+test('where a directory above has a history, it is said how to get at that', async () => {
+  await put('top/.git/HEAD', HEAD)
+  await change('top')
+  const hint = `; --root ${JSON.stringify(work.path('top'))} has one`
+  expect((await fileHistory(work.path('top'), 'list', '--root', 'sub')).out).toContain(hint)
+  expect((await fileHistory(work.path('top'), 'rewind', '--root', 'sub')).err).toContain(hint)
+  expect((await fileHistory(work.path('top'), 'rewind', '--root', 'sub', '--dir', 'typo')).err).not.toContain(
+    hint,
+  )
+})
+
+test('unlock: also what was cut off before its first write', async () => {
+  await put('.kept.lock.1', '')
+  expect((await fileHistory(work.root, 'unlock', '--dir', 'kept')).out).toBe('unlocked\n')
 })

@@ -2,14 +2,19 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { fileErrno, files, LociError, orAbsent, writeFileAtomic } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { openFileHistory } from '../file-history.ts'
-import type { FileHistory } from '../file-history.ts'
+import type { FileHistory, FileHistoryOptions } from '../file-history.ts'
 import { UsageError } from './arguments.ts'
 import type { CommandContext } from './command-context.ts'
+import { oneLine } from './visible.ts'
 
 /** Where a history is and which files it is about. */
 export interface Place {
   dir: string
   root: string
+  /** Of the work tree that the root is in. */
+  gitDir?: string
+  /** Whether the folder of the history was named with `--dir`. */
+  isGiven: boolean
 }
 
 /** A folder of this name is in the work tree: it ignores itself, and holds the history and its lock in one below it. */
@@ -31,13 +36,14 @@ export async function findPlace(context: Pick<CommandContext, 'startDir' | 'opti
   const tree = await findWorkTree(start)
   // The history knows every path by its real name.
   const root = await files.realpath(given ?? tree?.root ?? startDir)
-  if (options.dir !== undefined) return { dir: historyIn(resolve(startDir, options.dir)), root }
+  const git = tree?.gitDir === undefined ? {} : { gitDir: tree.gitDir }
+  if (options.dir !== undefined)
+    return { dir: historyIn(resolve(startDir, options.dir)), root, ...git, isGiven: true }
   // Names are recorded from the root: two roots must not share a history.
-  const gitDir = tree !== undefined && (await files.realpath(tree.root)) === root ? tree.gitDir : undefined
-  return {
-    dir: gitDir === undefined ? historyIn(join(root, OWN_FOLDER)) : join(gitDir, 'file-history'),
-    root,
-  }
+  const isTop = tree !== undefined && (await files.realpath(tree.root)) === root
+  const dir =
+    isTop && tree.gitDir !== undefined ? join(tree.gitDir, 'file-history') : historyIn(join(root, OWN_FOLDER))
+  return { dir, root, ...git, isGiven: false }
 }
 
 function historyIn(folder: string): string {
@@ -87,11 +93,42 @@ export async function preparePlace({ dir }: Place): Promise<void> {
   await writeFileAtomic(join(folder, '.gitignore'), '*\n', { ifAbsent: true })
 }
 
+/** Whether there is a history. */
+export async function hasHistory({ dir }: Pick<Place, 'dir'>): Promise<boolean> {
+  return (await orAbsent(files.stat(dir))) !== undefined
+}
+
 /** @throws {LociError} SNAPSHOT_NOT_FOUND when there is no history */
-export async function requireHistory({ dir }: Place): Promise<void> {
-  if ((await orAbsent(files.stat(dir))) !== undefined) return
-  const message = `There is no file history in ${JSON.stringify(dir)}; file-history run -- COMMAND makes one`
-  throw new LociError('SNAPSHOT_NOT_FOUND', message, { details: { dir } })
+export async function requireHistory(place: Place): Promise<void> {
+  if (await hasHistory(place)) return
+  const message = `There is no file history in ${JSON.stringify(place.dir)}; ${await advice(place)}`
+  throw new LociError('SNAPSHOT_NOT_FOUND', message, { details: { dir: place.dir } })
+}
+
+/**
+ * Whether there is a history: for what has an answer without one too. That a folder that somebody named is not there is
+ * a slip of the pen, and no answer.
+ *
+ * @throws {LociError} SNAPSHOT_NOT_FOUND when there is none where `--dir` says
+ */
+export async function findHistory(place: Place): Promise<boolean> {
+  if (place.isGiven) await requireHistory(place)
+  return hasHistory(place)
+}
+
+/** What to say where a folder that nobody named has no history yet. */
+export async function noHistory(place: Place): Promise<string> {
+  return oneLine(`there is no history yet in ${place.dir}; ${await advice(place)}`)
+}
+
+/** How to get at a history: in a directory above the root there may be one. */
+async function advice(place: Place): Promise<string> {
+  for (let below = place.root, above = dirname(below); above !== below; above = dirname(below)) {
+    const { dir } = await findPlace({ startDir: above, options: { root: above } })
+    if (!place.isGiven && (await hasHistory({ dir }))) return `--root ${JSON.stringify(above)} has one`
+    below = above
+  }
+  return 'file-history run -- COMMAND makes one'
 }
 
 /** Opens a history for `work` and closes it again. @throws {LociError} as `openFileHistory`, and what `work` throws */
@@ -99,8 +136,9 @@ export async function withHistory<T>(
   place: Place,
   mode: 'read' | 'write',
   work: (history: FileHistory) => Promise<T>,
+  limits: Pick<FileHistoryOptions, 'maxFiles' | 'maxBytes'> = {},
 ): Promise<T> {
-  const history = await openFileHistory({ ...place, mode })
+  const history = await openFileHistory({ dir: place.dir, root: place.root, ...limits, mode })
   try {
     return await work(history)
   } finally {

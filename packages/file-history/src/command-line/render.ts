@@ -19,7 +19,7 @@ export function shown(path: string, from: string): string {
 export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
   return snapshots.map(
     ({ messageId, timestamp, trackedFileBackups }) =>
-      `${oneLine(messageId)}  ${timestamp}  ${counted(Object.keys(trackedFileBackups).length, 'file')}`,
+      `${oneLine(messageId)}  ${timestamp}  tracks ${counted(Object.keys(trackedFileBackups).length, 'file')}`,
   )
 }
 
@@ -43,9 +43,12 @@ export function leftLines({ conflicts, skipped }: Left, from: string): string[] 
   const line =
     (word: string) =>
     ({ path, reason }: NamedFile) =>
-      `${word} ${shown(path, from)}: ${oneLine(reason)}`
+      `${word} ${shown(path, from)}: ${oneLine(reason.replace(SCRATCH, 'it'))}`
   return [...conflicts.map(line('conflict')), ...skipped.map(line('skipped'))]
 }
+
+/** The file in the making of the one that a line is about. */
+const SCRATCH = /"[^"]*\/\.loci-[0-9a-f]{16}\.tmp"/u
 
 type Left = Pick<RewindPlan, 'conflicts' | 'skipped'>
 

@@ -1,6 +1,9 @@
+import { basename, dirname } from 'node:path'
+import { files, orAbsent } from '@loci/disk'
 import { unlockFileHistory } from '../file-history.ts'
 import type { CommandContext, CommandResult } from './command-context.ts'
-import { findPlace, requireHistory, withHistory } from './place.ts'
+import { findHistory, findPlace, noHistory, requireHistory, withHistory } from './place.ts'
+import type { Place } from './place.ts'
 import { counted, lines } from './render.ts'
 
 /** `file-history gc`: a value of `{ removed, freedBytes }`. */
@@ -13,9 +16,18 @@ export async function gcCommand(context: CommandContext): Promise<CommandResult>
   return { value, text: lines([dryRun ? `would remove ${what}` : `removed ${what}`]) }
 }
 
-/** `file-history unlock`: a value of `{ unlocked }`, the folder of the history. */
+/** `file-history unlock`: a value of `{ unlocked }`, the folder of the history; `null`: there is none yet. */
 export async function unlockCommand(context: CommandContext): Promise<CommandResult> {
-  const { dir } = await findPlace(context)
-  await unlockFileHistory(dir)
-  return { value: { unlocked: dir }, text: lines(['unlocked']) }
+  const place = await findPlace(context)
+  // Who was cut off before its first write has left a lock and no folder.
+  if (!(await isLocked(place)) && !(await findHistory(place))) {
+    return { value: { unlocked: null }, text: lines([await noHistory(place)]) }
+  }
+  await unlockFileHistory(place.dir)
+  return { value: { unlocked: place.dir }, text: lines(['unlocked']) }
+}
+
+async function isLocked({ dir }: Place): Promise<boolean> {
+  const beside = (await orAbsent(files.readdir(dirname(dir)))) ?? []
+  return beside.some(({ name }) => name.startsWith(`.${basename(dir)}.lock.`))
 }
