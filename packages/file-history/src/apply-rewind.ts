@@ -6,7 +6,7 @@ import type { Anchor, Operation, OperationFile } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { byPath } from './plan-rewind.ts'
 import type { FileWrite, NamedFile, RewindResult } from './plan-rewind.ts'
-import { writeFile } from './restore-file.ts'
+import { deletionsFirst, writeFile } from './restore-file.ts'
 import type { Outcome } from './restore-file.ts'
 
 /** What an operation needs around it. */
@@ -65,8 +65,8 @@ export async function applyOperation(
     await discard(kept, planned.length)
     return sortResult(result)
   }
-  for (const file of operation.files) {
-    const outcome = await writeFile(dir, file, 'after')
+  for (const file of deletionsFirst(operation.files, 'after')) {
+    const outcome = await writeFile(dir, { file, side: 'after', files: operation.files })
     if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
     noteOutcome(result, file.path, outcome)
     if (outcome.kind === 'restored' || outcome.kind === 'deleted') {

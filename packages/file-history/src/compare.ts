@@ -76,13 +76,13 @@ export function stateOf(bytes: Uint8Array, stats: FileStats): FileState {
   return { sha256, sizeBytes: bytes.length, mode: modeOf(stats) }
 }
 
-/** What stands under a name, not following a link; `undefined`: nothing. */
+/** What stands under a name, not following a link; `undefined`: nothing, nor can it where a parent is a file. */
 export function statNow(path: string): FileStats | undefined {
   pace.spend(1)
   try {
     return filesNow.lstat(path)
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isAbsent(error) || fileErrno(error) === 'ENOTDIR') return undefined
     throw error
   }
 }

@@ -8,7 +8,8 @@ import type { EditLog } from './edits.ts'
 import type { QuickLook } from './quick-look.ts'
 import { targetBackup } from './snapshot.ts'
 import type { FileHistoryState } from './snapshot.ts'
-import { pathOfKey, realDirectory } from './track-path.ts'
+import { directoryOf } from './standing.ts'
+import { pathOfKey } from './track-path.ts'
 
 /** What is known at one moment: plans and diffs are made from it. */
 export interface HistoryView {
@@ -69,7 +70,7 @@ export async function contentAt(
  * a link that came since.
  *
  * @param directory the real path of its directory, if that is known
- * @throws {LociError} PATH_INVALID when a parent is no directory now; DISK_IO
+ * @throws {LociError} PATH_INVALID when a parent is a link in a circle; DISK_IO
  */
 export async function findPlace(
   view: HistoryView,
@@ -81,7 +82,7 @@ export async function findPlace(
   const { path } = pathOfKey(root, key)
   const backup = targetBackup(state, index, key, ({ backupFileName }) => log.isFirst(backupFileName))
   const expected = ('problem' in backup ? undefined : backup.realParentDir) ?? dirname(path)
-  const actual = directory ?? (await realDirectory(dirname(path)))
+  const actual = directory ?? (await directoryOf(dirname(path)))
   if (actual === expected) return { realPath: join(actual, basename(path)) }
   return {
     problem: `its directory was ${expected} and is ${actual} now: it was moved, or is reached through a link`,

@@ -44,6 +44,8 @@ export class EditLog {
   readonly #places = new Map<string, Seen>()
   readonly #moves = new Map<string, Move>()
   readonly #uncovered: { command: CommandRecord; keys: readonly string[] }[] = []
+  /** The snapshots of the state that was last asked about. */
+  #here: { history?: FileHistoryState; identities: ReadonlySet<string> } = { identities: new Set() }
   #commandsSeen = 0
   #sequence = 0
   #appending: Promise<unknown> = Promise.resolve()
@@ -233,8 +235,17 @@ export class EditLog {
     for (const snapshot of snapshots) this.#gone.add(identityOf(snapshot))
   }
 
-  #isKnown(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
-    return this.#gone.has(identityOf(anchor)) || isInHistory(anchor, history)
+  #isKnown(anchor: NonNullable<Anchor>, history: FileHistoryState): boolean {
+    // Asked for every file of one state, with as many snapshots: they are named once.
+    if (this.#here.history !== history) {
+      this.#here = { history, identities: new Set(history.snapshots.map(identityOf)) }
+    }
+    const identity = identityOf(anchor)
+    return (
+      this.#here.identities.has(identity) ||
+      this.#gone.has(identity) ||
+      history.evictedIds.has(anchor.messageId)
+    )
   }
 
   /** Number of the last event; see {@link eventsSince}. */
@@ -325,11 +336,4 @@ function contentKey({ sha256, mode }: FileState): string {
 
 function unseenKey(snapshot: { messageId: string; timestamp: string }, key: string): string {
   return JSON.stringify([identityOf(snapshot), key])
-}
-
-function isInHistory(anchor: { messageId: string; timestamp: string }, history: FileHistoryState): boolean {
-  return (
-    history.evictedIds.has(anchor.messageId) ||
-    history.snapshots.some((snapshot) => identityOf(snapshot) === identityOf(anchor))
-  )
 }

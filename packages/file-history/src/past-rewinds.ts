@@ -1,3 +1,4 @@
+import type { Operation } from './edit-record.ts'
 import type { JournalledOperation } from './journal.ts'
 
 /** A rewind, or the undo of one, that wrote something. */
@@ -33,4 +34,18 @@ export function filesNotUndone(operations: readonly JournalledOperation[]): Map<
     broughtBack.set(operation.undoes, new Set([...others, ...keys, ...(operation.settled ?? [])]))
   }
   return new Map([...left].toReversed())
+}
+
+/**
+ * The operation whose undo is not over: the newest of all is an undo that left files of it behind.
+ *
+ * @param left as {@link filesNotUndone} tells
+ */
+export function unfinishedUndo(
+  operations: readonly JournalledOperation[],
+  left: ReadonlyMap<string, ReadonlySet<string>>,
+): Operation | undefined {
+  const undoes = operations.findLast(({ isEnded }) => isEnded)?.operation.undoes
+  if (undoes === undefined || (left.get(undoes)?.size ?? 0) === 0) return undefined
+  return operations.find(({ operation }) => operation.id === undoes)?.operation
 }

@@ -13,6 +13,7 @@ import { inParallel } from './in-parallel.ts'
 import { nameRenames } from './renames.ts'
 import type { Move } from './renames.ts'
 import { identityOf } from './snapshot.ts'
+import { BLOCKED, findBlocker } from './standing.ts'
 import { isInside, ownFolder, pathOfKey, resolveTrackedPath } from './track-path.ts'
 
 /** A file and why it is named. */
@@ -99,9 +100,12 @@ type Decision =
 export function decideFile({ problem, target, disk, left }: Omit<FileFacts, 'key' | 'path'>): Decision {
   if (problem !== undefined) return { kind: 'skip', reason: problem }
   if (disk.kind === 'link') return { kind: 'skip', reason: 'a symbolic link is in its place now' }
-  if (disk.kind === 'directory') return { kind: 'skip', reason: 'a directory is in its place now' }
   if (disk.kind === 'special')
     return { kind: 'skip', reason: 'something that is no file is in its place now' }
+  if (disk.kind === 'directory') {
+    const isAbsent = 'state' in target && target.state === null
+    return isAbsent ? { kind: 'unchanged' } : { kind: 'skip', reason: 'a directory is in its place now' }
+  }
   if ('problem' in target) return { kind: 'skip', reason: target.problem }
   const before = disk.kind === 'file' ? disk.state : null
   const after = target.state
@@ -150,9 +154,14 @@ export async function makePlan(
     const isNamed = [...facts.map((fact) => fact.path), ...lost].some((named) => isInside(path, named))
     if (!isNamed) plan.skipped.push({ path, reason: 'it is not tracked' })
   }
-  for (const fact of facts) {
-    const decision = decideFile(fact)
-    if (decision.kind === 'unchanged') detailed.unchanged.push(fact.path)
+  const decided = facts.map((fact) => ({ fact, decision: decideFile(fact) }))
+  const going = new Set<string>()
+  for (const { fact, decision } of decided) {
+    if (decision.kind === 'change' && decision.after === null) going.add(fact.realPath)
+  }
+  for (const { fact, decision } of decided) {
+    if (isBlocked(fact, decision, going)) plan.skipped.push({ path: fact.path, reason: BLOCKED })
+    else if (decision.kind === 'unchanged') detailed.unchanged.push(fact.path)
     else if (decision.kind === 'skip') plan.skipped.push({ path: fact.path, reason: decision.reason })
     else {
       const file = await planFile(view, fact, decision)
@@ -167,6 +176,13 @@ export async function makePlan(
   plan.conflicts.sort(byPath)
   plan.skipped.sort(byPath)
   return detailed
+}
+
+/** Whether something that stays stands in the place of a directory above a file that is to be made. */
+function isBlocked({ realPath }: FileFacts, decision: Decision, going: ReadonlySet<string>): boolean {
+  if (decision.kind !== 'change' || decision.before !== null) return false
+  const blocker = findBlocker(realPath)
+  return blocker !== undefined && !going.has(blocker)
 }
 
 /** The moves that the history knows of, by absolute paths. */

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
-import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
+import { errorMessage, files, LociError } from '@loci/disk'
 import { applyOperation, emptyResult, noteOutcome, sortResult, tornError } from './apply-rewind.ts'
 import type { ApplyContext } from './apply-rewind.ts'
-import { isSameState, isTornMix, lookAt } from './compare.ts'
-import type { EditRecord, OperationFile } from './edit-record.ts'
-import { filesNotUndone } from './past-rewinds.ts'
+import { isSameState, isTornMix, lookAt, statNow } from './compare.ts'
+import type { EditRecord, Operation, OperationFile } from './edit-record.ts'
+import { filesNotUndone, unfinishedUndo } from './past-rewinds.ts'
 import type { PastRewind } from './past-rewinds.ts'
 import type { FileWrite, RewindResult } from './plan-rewind.ts'
-import { restoreName, writeFile } from './restore-file.ts'
-import type { Outcome } from './restore-file.ts'
+import { deletionsFirst, madeDirectories, restoreName, writeFile } from './restore-file.ts'
+import type { FileStep, Outcome } from './restore-file.ts'
 
 /** The rewinds and undos that wrote something, newest first. */
 export function listRewinds({ log }: { log: ApplyContext['log'] }): PastRewind[] {
@@ -22,8 +22,9 @@ export function listRewinds({ log }: { log: ApplyContext['log'] }): PastRewind[]
 }
 
 /**
- * Brings back what a rewind, or undo, wrote over: the newest that is not undone, or `id`. Files that somebody changed
- * since are conflicts; their bytes stay kept.
+ * Brings back what a rewind, or undo, wrote over: of `id`, or of the newest that is not undone. An undo that left files
+ * behind is not over: then it is the rest of what that one undoes. Files that somebody changed since are conflicts;
+ * their bytes stay kept.
  *
  * @throws {LociError} SNAPSHOT_NOT_FOUND when there is nothing to undo; as {@link applyOperation}
  */
@@ -32,28 +33,64 @@ export async function undoOperation(
   onConflict: 'skip' | 'overwrite',
   wanted?: string,
 ): Promise<RewindResult> {
-  const { dir, log } = context
+  const { log } = context
   const left = filesNotUndone(log.operations)
+  const unfinished = wanted === undefined ? unfinishedUndo(log.operations, left) : undefined
+  if (unfinished !== undefined) {
+    const plan = await planOperation(context, unfinished, left.get(unfinished.id), onConflict)
+    // Where all of the rest stands as before by now, that undo is over.
+    if (!isAllUnchanged(plan)) return applyUndo(context, plan)
+  }
   const isLeft = (id: string): boolean => (left.get(id)?.size ?? 0) > 0
   const found = log.operations.findLast(({ operation: { id } }) =>
-    wanted === undefined ? isLeft(id) : id === wanted,
+    wanted === undefined ? isLeft(id) && id !== unfinished?.id : id === wanted,
   )
   if (found === undefined || !isLeft(found.operation.id)) throw nothingToUndo(wanted, found !== undefined)
   const { operation } = found
-  const written = left.get(operation.id) ?? new Set()
+  return applyUndo(context, await planOperation(context, operation, left.get(operation.id), onConflict))
+}
+
+/** What is to be done for an undo. */
+interface UndoPlan {
+  operation: Operation
+  planned: FileWrite[]
+  /** What is known of the other files. */
+  result: RewindResult
+  /** Keys of the files that stand as they were before. */
+  settled: string[]
+}
+
+async function planOperation(
+  { dir }: ApplyContext,
+  operation: Operation,
+  written: ReadonlySet<string> | undefined,
+  onConflict: 'skip' | 'overwrite',
+): Promise<UndoPlan> {
   const result = emptyResult(operation.messageId)
   const planned: FileWrite[] = []
   const settled: string[] = []
-  for (const file of operation.files.filter(({ trackingPath }) => written.has(trackingPath))) {
-    const plan = await planUndo(dir, file, onConflict).catch(skippedFor)
+  for (const file of operation.files.filter(({ trackingPath }) => written?.has(trackingPath))) {
+    const isRoom = madeDirectories(operation.files, file).length > 0
+    const plan = await planUndo(dir, file, { onConflict, isRoom }).catch(skippedFor)
     if (!('kind' in plan)) planned.push(plan)
     else noteOutcome(result, file.path, plan)
     if ('kind' in plan && plan.kind === 'unchanged') settled.push(file.trackingPath)
   }
-  const undo = { undoes: operation.id, settled }
-  const applied = await applyOperation(context, 'undo', operation.messageId, planned, undo)
+  return { operation, planned, result, settled }
+}
+
+function isAllUnchanged({ planned, result }: UndoPlan): boolean {
+  return planned.length + result.skipped.length + result.conflicts.length === 0
+}
+
+async function applyUndo(
+  context: ApplyContext,
+  { operation, planned, result, settled }: UndoPlan,
+): Promise<RewindResult> {
+  const { messageId, id } = operation
+  const applied = await applyOperation(context, 'undo', messageId, planned, { undoes: id, settled })
   return sortResult({
-    messageId: operation.messageId,
+    messageId,
     restored: applied.restored,
     deleted: applied.deleted,
     unchanged: [...result.unchanged, ...applied.unchanged],
@@ -82,11 +119,12 @@ function skippedFor(error: unknown): Outcome {
 async function planUndo(
   dir: string,
   file: OperationFile,
-  onConflict: 'skip' | 'overwrite',
+  { onConflict, isRoom }: { onConflict: 'skip' | 'overwrite'; isRoom: boolean },
 ): Promise<FileWrite | Outcome> {
   const { trackingPath: key, path, realPath, before: after, kept: source } = file
   const look = await lookAt(realPath)
-  if (look.kind !== 'file' && look.kind !== 'absent') {
+  const isNoFile = look.kind === 'absent' || (look.kind === 'directory' && (after === null || isRoom))
+  if (look.kind !== 'file' && !isNoFile) {
     return { kind: 'skipped', reason: `a ${look.kind} is in its place now` }
   }
   const before = look.kind === 'file' ? look.state : null
@@ -142,8 +180,8 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
   const { id } = operation
   const result = emptyResult(operation.messageId)
   const side = how === 'finish' ? 'after' : 'before'
-  for (const file of operation.files) {
-    const outcome = await resolveFile(dir, file, side)
+  for (const file of deletionsFirst(operation.files, side)) {
+    const outcome = await resolveFile(dir, { file, side, files: operation.files })
     if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
     const isThere = outcome.kind !== 'conflict' && outcome.kind !== 'skipped'
     // A file that was written before the interruption has been restored by this rewind all the same.
@@ -162,21 +200,22 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
   return sortResult(result)
 }
 
-async function resolveFile(dir: string, file: OperationFile, side: 'before' | 'after'): Promise<Outcome> {
+async function resolveFile(dir: string, step: FileStep): Promise<Outcome> {
+  const { file } = step
   try {
     // What the interruption may have left of the file in the making.
     const scratch = restoreName(file.realPath)
-    if ((await orAbsent(files.lstat(scratch))) !== undefined) await files.unlink(scratch)
+    if (statNow(scratch) !== undefined) await files.unlink(scratch)
   } catch (error) {
     return { kind: 'skipped', reason: error instanceof Error ? error.message : String(error) }
   }
-  const outcome = await writeFile(dir, file, side)
+  const outcome = await writeFile(dir, step)
   if (outcome.kind !== 'conflict' || file.kept === null || file.source === null) return outcome
   // A hard-linked file is written in place; what a crash leaves of that is in neither state.
-  const stats = await orAbsent(files.lstat(file.realPath))
+  const stats = statNow(file.realPath)
   if (stats === undefined || stats.nlink <= 1n) return outcome
   const [was, wanted] = [join(dir, file.kept), join(dir, file.source)]
   const isTorn =
     (await isTornMix(file.realPath, was, wanted)) || (await isTornMix(file.realPath, wanted, was))
-  return isTorn ? writeFile(dir, file, side, true) : outcome
+  return isTorn ? writeFile(dir, { ...step, isHalfWritten: true }) : outcome
 }

@@ -3,10 +3,11 @@ import { dirname, join } from 'node:path'
 import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { BACKUP_NAME, removeScratch } from './backup.ts'
-import { isSameState, lookAt, stampOf } from './compare.ts'
+import { isSameState, lookAt, stampOf, statNow } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { OperationFile } from './edit-record.ts'
-import { realDirectory } from './track-path.ts'
+import { BLOCKED, directoryOf, findBlocker } from './standing.ts'
+import { isInside } from './track-path.ts'
 
 /** What became of one file. */
 export type Outcome =
@@ -26,29 +27,60 @@ export function restoreName(path: string): string {
   return join(dirname(path), `.loci-${hash}.tmp`)
 }
 
-/**
- * Brings one file from one side of an operation to the other, if it stands on the former.
- *
- * @param isHalfWritten whether what is there is a write cut short, which may be written over
- */
-export async function writeFile(
-  dir: string,
-  file: OperationFile,
+/** One file of an operation, to be brought to one side of it. */
+export interface FileStep {
+  file: OperationFile
+  side: 'before' | 'after'
+  /** All files of the operation. */
+  files: readonly OperationFile[]
+  /** What is there is a write cut short, which may be written over. */
+  isHalfWritten?: boolean
+}
+
+/** The files in the order in which they are brought to a side: one that goes may stand where a directory has to be. */
+export function deletionsFirst(
+  operationFiles: readonly OperationFile[],
   side: 'before' | 'after',
-  isHalfWritten = false,
-): Promise<Outcome> {
-  const other = side === 'after' ? 'before' : 'after'
+): OperationFile[] {
+  const isGoing = (file: OperationFile): boolean => file[side] === null
+  return [...operationFiles.filter(isGoing), ...operationFiles.filter((file) => !isGoing(file))]
+}
+
+/**
+ * The directories, deepest first, that stand in the place of `file` when the operation is on the other side than the
+ * one where the file is: those of the operation's files below its name.
+ */
+export function madeDirectories(
+  operationFiles: readonly OperationFile[],
+  { realPath }: OperationFile,
+): string[] {
+  const made = new Set<string>()
+  for (const other of operationFiles) {
+    let directory = dirname(other.realPath)
+    for (; isInside(realPath, directory); directory = dirname(directory)) made.add(directory)
+  }
+  return [...made].toSorted((a, b) => b.length - a.length)
+}
+
+/**
+ * Brings one file from one side of an operation to the other, if it stands on the former. A directory that stands in
+ * its place is removed if it is empty and the operation, or the one it undoes, made it; any other is left.
+ */
+export async function writeFile(dir: string, step: FileStep): Promise<Outcome> {
+  const { file, side, isHalfWritten = false } = step
   const wanted = file[side]
-  const expected = file[other]
+  const expected = file[side === 'after' ? 'before' : 'after']
   const source = sourceOf(file, side)
   const path = file.realPath
   try {
     const parent = dirname(path)
-    if ((await realDirectory(parent)) !== parent) {
+    if ((await directoryOf(parent)) !== parent) {
       return { kind: 'skipped', reason: 'its directory is reached through a link now' }
     }
     const look = await lookAt(path)
-    if (look.kind !== 'file' && look.kind !== 'absent') {
+    if (look.kind === 'directory' && wanted === null) return { kind: 'unchanged' }
+    const isRoomOfOurs = look.kind === 'directory' && expected === null
+    if (look.kind !== 'file' && look.kind !== 'absent' && !isRoomOfOurs) {
       return { kind: 'skipped', reason: `a ${look.kind} is in its place now` }
     }
     const state = look.kind === 'file' ? look.state : null
@@ -66,16 +98,29 @@ export async function writeFile(
     if (bytes.kind !== 'file' || bytes.state.sha256 !== wanted.sha256) {
       return { kind: 'skipped', reason: 'its backup is missing or damaged' }
     }
+    if (isRoomOfOurs && !(await removeEmpty(path, madeDirectories(step.files, file)))) {
+      return { kind: 'skipped', reason: 'a directory is in its place now' }
+    }
     // Other names of the file have to keep pointing at it. Unless one of them is a backup: it must not be written to.
     if (look.kind === 'file' && look.links > 1 && !(await isInodeOfBackup(dir, look.inode))) {
       if (!(await isAsSeen(path, look))) return CHANGED_JUST_NOW
       return await putInPlace(dir, file, side, look.inode)
     }
-    const isPut = await putBeside(path, join(dir, source), wanted.mode, look)
+    if (look.kind === 'absent' && findBlocker(path) !== undefined) {
+      return { kind: 'skipped', reason: BLOCKED }
+    }
+    const seen: Look = isRoomOfOurs ? { kind: 'absent' } : look
+    const isPut = await putBeside(path, join(dir, source), wanted.mode, seen)
     return isPut ? { kind: 'restored' } : CHANGED_JUST_NOW
   } catch (error) {
     return { kind: 'skipped', reason: errorMessage(error) }
   }
+}
+
+/** Removes the directories that are empty; whether `path` is free then. */
+async function removeEmpty(path: string, directories: readonly string[]): Promise<boolean> {
+  for (const directory of directories) await files.rmdir(directory).catch(() => undefined)
+  return statNow(path) === undefined
 }
 
 async function isInodeOfBackup(dir: string, inode: string): Promise<boolean> {

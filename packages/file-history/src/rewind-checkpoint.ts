@@ -10,6 +10,7 @@ import type { OperationFile } from './edit-record.ts'
 import { inParallel } from './in-parallel.ts'
 import { byPath } from './plan-rewind.ts'
 import { restoreName, writeFile } from './restore-file.ts'
+import type { FileStep } from './restore-file.ts'
 import { realDirectory, statOf } from './track-path.ts'
 
 /** A file that could not be brought back. */
@@ -53,7 +54,8 @@ export async function bringBack(
       addCheckpoint(store.index, { messageId: rewindId, timestamp, files: before, rewoundTo: messageId }),
     )
     for (const { write, file } of kept) {
-      const outcome = await writeFile(store.place.folder, { ...write, kept: file.name }, 'after')
+      const step: FileStep = { file: { ...write, kept: file.name }, side: 'after', files: [] }
+      const outcome = await writeFile(store.place.folder, step)
       if (!('reason' in outcome)) continue
       const { kind, reason } = outcome
       const code = kind === 'conflict' ? 'REWIND_CONFLICT' : 'DISK_IO'

@@ -19,10 +19,18 @@ export interface Interrupted {
 
 /** What an interruption may leave of the line that was being written. */
 const TORN = new Set(['torn-line', 'bad-line'])
-const TRACKED = ['a.sh', 'b.txt', 'linked.txt', 'new/c.txt']
+const TRACKED = ['a.sh', 'b.txt', 'd', 'd/deep/er', 'd/f', 'linked.txt', 'new/c.txt']
+/** Those of which no write is in place: each is old or new. */
+const WHOLE = [...TRACKED.filter((name) => name !== 'linked.txt'), 'keep.txt']
 
 export async function interrupted(): Promise<Interrupted> {
-  const work = await project({ 'a.sh': { text: 'a1', mode: 0o755 }, 'b.txt': 'b1', 'keep.txt': 'mine' })
+  const work = await project({
+    'a.sh': { text: 'a1', mode: 0o755 },
+    'b.txt': 'b1',
+    'd/f': 'f1',
+    'd/deep/er': 'e1',
+    'keep.txt': 'mine',
+  })
   await work.write('linked.txt', 'l1')
   await fs.link(work.path('linked.txt'), work.path('other-name'))
   const history = await work.open()
@@ -32,6 +40,10 @@ export async function interrupted(): Promise<Interrupted> {
   await edit(work, history, 'linked.txt', 'linked 2')
   await edit(work, history, 'new/c.txt', 'c1')
   await history.makeSnapshot('m2')
+  await history.trackCommand('m2', async () => {
+    await work.remove('d')
+    await work.write('d', 'a file of the directory')
+  })
   const edited = await work.files()
   await history.rewind('m1')
   const rewound = await work.files()
@@ -44,6 +56,7 @@ export async function interrupted(): Promise<Interrupted> {
   const reset = async (): Promise<void> => {
     await fs.rm(work.dir, { recursive: true })
     await fs.cp(saved, work.dir, { recursive: true })
+    await work.remove('d').catch(() => undefined)
     for (const name of Object.keys(await work.files())) if (!(name in edited)) await work.remove(name)
     for (const [name, file] of Object.entries(edited)) {
       if ('text' in file && name !== 'other-name') await work.write(name, file.text, file.mode)
@@ -55,8 +68,7 @@ export async function interrupted(): Promise<Interrupted> {
     const now = await work.files()
     const left = await work.open()
     expect(await work.files(), 'opening touches nothing').toEqual(now)
-    // In place a write can be cut short; every other file is old or new.
-    for (const name of ['a.sh', 'b.txt', 'new/c.txt', 'keep.txt']) {
+    for (const name of WHOLE) {
       expect([edited[name], rewound[name]], name).toContainEqual(now[name])
     }
     const { pendingRewind: pending } = left

@@ -415,7 +415,7 @@ describe('every file that is not restored is named', () => {
   test('its directory is a file now', async () => {
     await work.remove('d')
     await work.write('d', 'a file')
-    await skipped(/not a directory/, 'd/f.txt')
+    await skipped(/a file stands where its directory has to be/, 'd/f.txt')
     expect(await work.read('d')).toBe('a file')
   })
 

@@ -1,0 +1,31 @@
+import { basename, dirname, join } from 'node:path'
+import { isLociError } from '@loci/disk'
+import { statNow } from './compare.ts'
+import { realDirectory } from './track-path.ts'
+
+/** Why a file cannot be written. */
+export const BLOCKED = 'a file stands where its directory has to be'
+
+/**
+ * Real path of the directory of a tracked file. Where a file stands now in the place of a directory above it, what
+ * the path would be without that file.
+ *
+ * @throws {LociError} PATH_INVALID when it leads in a circle; DISK_IO
+ */
+export async function directoryOf(path: string): Promise<string> {
+  try {
+    return await realDirectory(path)
+  } catch (error) {
+    if (!isLociError(error, 'PATH_INVALID') || dirname(path) === path) throw error
+    return join(await directoryOf(dirname(path)), basename(path))
+  }
+}
+
+/** What stands where a directory above `path` has to be, and is none; `undefined`: nothing does. */
+export function findBlocker(path: string): string | undefined {
+  for (let parent = dirname(path); ; parent = dirname(parent)) {
+    const stats = statNow(parent)
+    if (stats !== undefined) return stats.isDirectory() ? undefined : parent
+    if (parent === dirname(parent)) return undefined
+  }
+}
