@@ -70,10 +70,9 @@ export class CommandTracker {
   }
 
   /** See `CommandView`. */
-  #before(key: string): string | null | 'unknown' | undefined {
+  #before(key: string): string | null | undefined {
     const [base] = this.#running
-    if (base === undefined) return undefined
-    return isKnownBefore(base, key) ? this.#copyOf(base, key) : 'unknown'
+    return base && isKnownBefore(base, key) ? this.#copyOf(base, key) : undefined
   }
 
   /** The tree before. */
@@ -208,7 +207,9 @@ export class CommandTracker {
       if (isRecorded && (await tracker.recordState(key, messageId))) changed.push(key)
       else uncovered.add(key)
     }
-    tracker.noteUnrecorded([...uncovered].filter((key) => mayBeTracked(base.files.get(key) ?? now.files.get(key))))
+    tracker.noteUnrecorded(
+      [...uncovered].filter((key) => mayBeTracked(base.files.get(key) ?? now.files.get(key))),
+    )
     // Nor is a move that is not named a reason to fail.
     await this.#noteMoves(base, now, changed, messageId).catch(() => undefined)
     // A line that is missing only has verify name a command that was covered.

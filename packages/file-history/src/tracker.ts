@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path'
 import { fileErrno, isLociError, LociError } from '@loci/disk'
+import { Commits } from './commits.ts'
 import { kindOf, lookAt } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { Anchor, EditRecord } from './edit-record.ts'
@@ -11,8 +12,8 @@ import type { SnapshotLedger } from './ledger.ts'
 import { lookAtTracked } from './look-at-tracked.ts'
 import type { TrackedLook } from './look-at-tracked.ts'
 import type { QuickLook } from './quick-look.ts'
-import { addSnapshot, backupOf, identityOf, joinSnapshot, removeJoined, removeSnapshot } from './snapshot.ts'
-import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
+import { addSnapshot, backupOf, identityOf, removeSnapshot } from './snapshot.ts'
+import type { Backup, HistoryCell, Snapshot } from './snapshot.ts'
 import { isInside, ownFolder, resolveTrackedPath, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 import { VersionedBackups } from './versioned-backups.ts'
@@ -41,22 +42,19 @@ export interface TrackerOptions {
 /** What the commands that run know of the time before them. */
 interface CommandView {
   /**
-   * The copy of a file as it was before the first of the commands that run; `null`: it was absent; `'unknown'`: there is
-   * none; `undefined`: no command runs.
+   * The copy of a file as it was before the first of the commands that run; `null`: it was absent; `undefined`: none can
+   * tell.
    */
-  before: (key: string) => string | null | 'unknown' | undefined
+  before: (key: string) => string | null | undefined
   /** Whether a command may have found a file of that name. */
   mayHaveBeen: (key: string) => boolean
 }
 
-/**
- * Records edits and takes snapshots. A change of state is committed inside one `setState`, its ledger record queued
- * in the same moment, so that the ledger has the order of the commits.
- */
+/** Records edits and takes snapshots. */
 export class Tracker {
   readonly #options: TrackerOptions
   readonly #paths = new KeyedQueue()
-  readonly #queue = new KeyedQueue()
+  readonly #commits: Commits
   readonly #backups: VersionedBackups
   readonly #sizes: BackupSizes
   readonly #moves: MoveFollower
@@ -68,11 +66,10 @@ export class Tracker {
   readonly #joinedLate = new Set<string>()
   /** See {@link noteUnrecorded}; since the call of the newest snapshot. The values tell one change from a later one. */
   readonly #unrecorded = new Map<string, symbol>()
-  #overdue: readonly Snapshot[]
 
   constructor(options: TrackerOptions) {
     this.#options = options
-    this.#overdue = options.overdue
+    this.#commits = new Commits(options)
     const { snapshots } = options.cell.getState()
     this.#hasRecordedSnapshot = snapshots.length > 0
     this.#backups = new VersionedBackups(options, snapshots)
@@ -87,7 +84,7 @@ export class Tracker {
       state: () => cell.getState(),
       mayHaveBeen: (key) => this.#commands.mayHaveBeen(key),
       join: (key, backup, messageId, { messageId: id, timestamp }) =>
-        this.#join(key, backup, messageId, { messageId: id, timestamp }),
+        this.#commits.join(key, backup, messageId, { messageId: id, timestamp }),
     })
   }
 
@@ -113,7 +110,7 @@ export class Tracker {
     if (known === undefined && trackedFiles.has(target.key)) return undefined
     const backup = known ?? (await this.#trackFirst(target, messageId, isSecond))
     if (backup && !log.isAboutToEdit(target.key, this.anchor)) {
-      const timestamp = this.#now()
+      const timestamp = this.#commits.now()
       await log.append([
         { type: 'track', messageId, trackingPath: target.key, snapshot: this.anchor, timestamp },
       ])
@@ -130,12 +127,12 @@ export class Tracker {
       // A command that runs may change it at any moment: only what it was before the command is its first state.
       if (before !== undefined) this.noteUnrecorded([key])
       let made = await this.#backups.backUp(target)
-      const isAsBefore = before !== undefined && before !== 'unknown' && (await this.#backups.isCopyOf(made, before))
+      const isAsBefore = before !== undefined && (await this.#backups.isCopyOf(made, before))
       if (isAsBefore && isNew) made = await this.#backups.asFirst(made)
       if (before !== undefined && !isAsBefore && !isSecond) return undefined
       this.#unrecorded.delete(key)
       this.#joinedLate.delete(key)
-      await this.#join(key, made, messageId)
+      await this.#commits.join(key, made, messageId)
       return made
     })
   }
@@ -156,7 +153,7 @@ export class Tracker {
   async trackChanged(key: string, before: string | null, messageId: string, since: Anchor): Promise<boolean> {
     const { root, cell } = this.#options
     if (since === null && cell.getState().snapshots.length === 0) await this.ensureSnapshot(messageId, key)
-    else if (since !== null && !this.#isTarget(since)) return false
+    else if (since !== null && !this.#commits.isTarget(since)) return false
     return this.#paths.run(key, async () => {
       const { snapshots } = cell.getState()
       const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
@@ -174,9 +171,9 @@ export class Tracker {
             : await unlessUnreadable(this.#backups.recordCopy(file, before, order))
         if (backup === undefined) return false
         // It may have been evicted meanwhile.
-        if (joined && !this.#isTarget(joined)) return false
+        if (joined && !this.#commits.isTarget(joined)) return false
         this.#joinedLate.add(key)
-        await this.#join(key, backup, messageId, joined)
+        await this.#commits.join(key, backup, messageId, joined)
         return true
       })
     })
@@ -209,13 +206,6 @@ export class Tracker {
     }
   }
 
-  /** Whether a record that names the snapshot's id is of this snapshot. */
-  #isTarget({ messageId, timestamp }: Snapshot | NonNullable<Anchor>): boolean {
-    const { snapshots } = this.#options.cell.getState()
-    const named = snapshots.findLast((snapshot) => snapshot.messageId === messageId)
-    return named?.timestamp === timestamp
-  }
-
   async recordEdit(path: string, messageId: string): Promise<void> {
     const target = await resolveTrackedPath(this.#options.root, path)
     this.#refuseOwn(target.path)
@@ -232,7 +222,7 @@ export class Tracker {
 
   /** In which state the agent left these files nobody can tell. */
   async noteTouched(keys: readonly string[], messageId: string): Promise<void> {
-    const [snapshot, timestamp] = [this.anchor, this.#now()]
+    const [snapshot, timestamp] = [this.anchor, this.#commits.now()]
     const records = keys.map((trackingPath): EditRecord => ({
       type: 'track',
       messageId,
@@ -259,7 +249,7 @@ export class Tracker {
     if (look.kind !== 'file' && look.kind !== 'absent') return
     const state = look.kind === 'file' ? look.state : null
     const place = look.kind === 'file' && look.links === 1 ? { inode: look.inode } : {}
-    const timestamp = this.#now()
+    const timestamp = this.#commits.now()
     await this.#options.log.append([
       { type: 'edit', messageId, trackingPath: key, state, ...place, snapshot: this.anchor, timestamp },
     ])
@@ -298,7 +288,9 @@ export class Tracker {
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
-      .then((backups) => this.#commitSnapshot(messageId, backups, { sequence, unrecorded, captured: captured.trackedFiles }))
+      .then((backups) =>
+        this.#commitSnapshot(messageId, backups, { sequence, unrecorded, captured: captured.trackedFiles }),
+      )
     work.catch(() => undefined)
     this.#settling = result.then(
       () => (this.#snapshotsInFlight -= 1),
@@ -319,9 +311,12 @@ export class Tracker {
     const { cell, log } = this.#options
     const former = this.anchor
     const newest = cell.getState().snapshots.at(-1)
-    const looks = [...tracked, ...(await this.#moves.follow(messageId, newest, tracked, () => this.#now()))]
+    const looks = [
+      ...tracked,
+      ...(await this.#moves.follow(messageId, newest, tracked, () => this.#commits.now())),
+    ]
     const stray = log.strayEvents(cell.getState())
-    const timestamp = this.#timeOfSnapshot(messageId)
+    const timestamp = this.#commits.timeOfSnapshot(messageId)
     const identity = identityOf({ messageId, timestamp })
     const backups = looks.map(({ key, backup }) => [key, backup] as const)
     // Before the snapshot is there, so that it never claims unsaid to have seen them.
@@ -341,7 +336,7 @@ export class Tracker {
     )
     if (unseen.length > 0) await log.append(unseen)
     let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
-    await this.#commit(
+    await this.#commits.commit(
       (previous) => {
         // What joined the newest snapshot meanwhile is inherited from it, but for what a command changed before this one.
         const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {}).filter(
@@ -373,65 +368,14 @@ export class Tracker {
     return snapshot
   }
 
-  async #join(key: string, backup: Backup, messageId: string, anchor?: NonNullable<Anchor>): Promise<void> {
-    const timestamp = this.#now()
-    let joined: Snapshot | undefined
-    await this.#commit(
-      (previous) => {
-        const identity = anchor && identityOf(anchor)
-        joined =
-          identity === undefined
-            ? previous.snapshots.at(-1)
-            : previous.snapshots.findLast((snapshot) => identityOf(snapshot) === identity)
-        return joinSnapshot(previous, key, backup, identity)
-      },
-      (previous) => (joined ? removeJoined(previous, identityOf(joined), key, backup) : previous),
-      () => ({
-        type: 'file-history-delta',
-        messageId,
-        snapshotMessageId: joined?.messageId ?? messageId,
-        trackingPath: key,
-        backup,
-        timestamp,
-      }),
-    )
-  }
-
-  /** One change of state and its ledger record. Where the record cannot be written, the change is taken back. */
-  async #commit(
-    change: (previous: FileHistoryState) => FileHistoryState,
-    takeBack: (previous: FileHistoryState) => FileHistoryState,
-    record: () => LedgerRecord,
-  ): Promise<void> {
-    const { cell, ledger } = this.#options
-    try {
-      cell.setState(change)
-      const line = record()
-      await this.#queue.run('ledger', () => ledger.append(line))
-    } catch (error) {
-      try {
-        cell.setState(takeBack)
-      } catch {
-        // A listener of the cell that throws has thrown before: its first error is the one to report.
-      }
-      throw error
-    }
-    // What was written is written; without this line the snapshots are evicted at the next open again.
-    await this.recordOverdue().catch(() => undefined)
-  }
-
   /** Records that the snapshots over the limit at opening are evicted, once. */
-  async recordOverdue(): Promise<void> {
-    const overdue = this.#overdue
-    if (overdue.length === 0) return
-    this.#overdue = []
-    const snapshots = overdue.map(({ messageId, timestamp }) => ({ messageId, timestamp }))
-    try {
-      await this.#options.log.append([{ type: 'evicted', snapshots, timestamp: this.#now() }])
-    } catch (error) {
-      this.#overdue = overdue
-      throw error
-    }
+  recordOverdue(): Promise<void> {
+    return this.#commits.recordOverdue()
+  }
+
+  /** The newest snapshot. */
+  get anchor(): Anchor {
+    return this.#commits.anchor
   }
 
   #refuseOwn(path: string): void {
@@ -449,26 +393,6 @@ export class Tracker {
   /** Keeps what makes the next opening faster. */
   close(): Promise<void> {
     return this.#backups.close()
-  }
-
-  /** The newest snapshot. */
-  get anchor(): Anchor {
-    const newest = this.#options.cell.getState().snapshots.at(-1)
-    return newest ? { messageId: newest.messageId, timestamp: newest.timestamp } : null
-  }
-
-  /** Now; later by milliseconds where a snapshot with that id has that time already. */
-  #timeOfSnapshot(messageId: string): string {
-    const taken = new Set(this.#options.cell.getState().snapshots.map(identityOf))
-    let timestamp = this.#now()
-    while (taken.has(identityOf({ messageId, timestamp }))) {
-      timestamp = new Date(Date.parse(timestamp) + 1).toISOString()
-    }
-    return timestamp
-  }
-
-  #now(): string {
-    return this.#options.clock().toISOString()
   }
 }
 

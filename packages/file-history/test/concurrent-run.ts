@@ -15,6 +15,9 @@ import type { Project } from './project.ts'
 export const FILES = ['f', 'g', 'h']
 const MAX_SNAPSHOTS = 3
 
+/** One seed, so that no run depends on luck; another one (`LOCI_SEED`) looks further. */
+export const SEED = Number(process.env['LOCI_SEED'] ?? 1)
+
 const file = fc.constantFrom(...FILES)
 export const edit = fc.record({ kind: fc.constant('edit' as const), file, isGone: fc.boolean() })
 export const take = fc.record({ kind: fc.constant('snapshot' as const) })

@@ -169,7 +169,7 @@ test('an edit of a file that a command, while it runs, has changed: the state be
   await edit(work, history, 'd/b.txt', 'by the agent', 'e3')
   await command.end()
   // Of the file of the repository the command tells nothing: the first look is its state before.
-  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'since', 'e1'])
+  expect(history.snapshots().map(({ messageId }) => messageId)).toEqual(['m1', 'since', 'e1', 'e2'])
   await history.close()
   history = await work.open()
   for (const id of ['since', 'm1']) {
@@ -178,8 +178,11 @@ test('an edit of a file that a command, while it runs, has changed: the state be
     expect(await work.files()).toEqual(before)
     await history.undoRewind()
   }
-  await history.rewind('e1')
-  expect([await work.read('a.txt'), await work.read('new.txt')]).toEqual(['by the command', 'by the command'])
+  await history.rewind('e2')
+  expect([await work.read('a.txt'), await work.read('new.txt')]).toEqual(['by the agent', 'by the command'])
+  // What the other file held at the first edit nobody looked at.
+  expect(await history.rewind('e1')).toMatchObject({ skipped: [{ path: work.path('new.txt') }] })
+  expect(await work.read('a.txt')).toBe('by the command')
 })
 
 test('with nothing changed, a second command copies nothing and reads nothing of the tree', async () => {
