@@ -142,6 +142,43 @@ describe('going back', () => {
     expect(await work.read('b.txt')).toBe('by hand\n')
   })
 
+  test('undo --list names the rewinds, and undo ID takes back that one', async () => {
+    expect((await run('undo', '--list')).out).toBe('no rewinds\n')
+    await run('rewind')
+    await run('undo')
+    await work.write('a.txt', 'by hand\n')
+    await run('rewind', '--on-conflict', 'overwrite')
+    const [newest] = (await json('undo', '--list')) as { id: string }[]
+    const { out } = await run('undo', '--list')
+    expect(out.split('\n').map((line) => line.replace(/^(\S+) {2}\S+/, '$1'))).toEqual([
+      `${newest?.id ?? ''}  rewind to run-1`,
+      expect.stringMatching(/^r\d+ {2}undo of a rewind to run-1$/),
+      expect.stringMatching(/^r\d+ {2}rewind to run-1, undone$/),
+      '',
+    ])
+    expect((await run('undo', newest?.id ?? '')).code).toBe(0)
+    expect(await work.read('a.txt')).toBe('by hand\n')
+    expect(await run('undo', 'r99')).toMatchObject({
+      code: 125,
+      err: 'file-history: There is no rewind "r99"; file-history undo --list shows the ids [SNAPSHOT_NOT_FOUND]\n',
+    })
+  })
+
+  test('an error names the file that was meant, not one in the making', async () => {
+    const denied = (part: string): void =>
+      setFaultHook((_, path) =>
+        path.includes(part) ? Object.assign(new Error('no'), { code: 'EACCES' }) : undefined,
+      )
+    denied('/.loci-')
+    const skipped = await run('rewind')
+    denied('.tmp')
+    const refused = await run('rewind')
+    setFaultHook(undefined)
+    expect(skipped.out).toMatch(/^skipped a\.txt: Cannot \w+ it: /m)
+    expect(refused.err).toMatch(/^file-history: Cannot \w+ "\S+\/\.history\.lock\.\d+": .+ \[DISK_IO\]\n$/)
+    expect(`${skipped.out}${refused.err}`).not.toContain('.tmp')
+  })
+
   test('undo keeps what was changed since, unless told to overwrite it', async () => {
     await run('rewind')
     await work.write('a.txt', 'by hand\n')
@@ -312,6 +349,9 @@ describe('words', () => {
     ['undo --on-conflict stop', '--on-conflict takes skip, overwrite, not "stop"'],
     ['resolve', 'resolve needs finish|undo'],
     ['resolve it', 'resolve takes finish, undo, not "it"'],
+    ['run --max-files 0 -- true', '--max-files takes a whole number from 1, not "0"'],
+    ['run --max-bytes 1e3 -- true', '--max-bytes takes a whole number from 1, not "1e3"'],
+    ['undo r1 --list', 'undo takes an ID or --list, not both'],
     ['list --dir', 'argument missing'],
     ['list --dir=', '--dir needs a value that is not empty'],
     ['list --root=', '--root needs a value that is not empty'],

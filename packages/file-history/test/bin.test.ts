@@ -101,6 +101,71 @@ describe('run', () => {
     expect(await work.read('a.txt')).toBe('a1\n')
   })
 
+  test('what was not covered is named with the reason', async () => {
+    await work.write('.gitignore', '*.log\nout/\n')
+    await work.write('big.txt', 'b'.repeat(5000))
+    await work.write('out/x', 'x1')
+    const script = [
+      'echo x > a.log',
+      'echo x2 > out/x',
+      'ln -s a.txt link',
+      'mkfifo pipe',
+      'rm d/b.txt; mkdir -p d/b.txt; touch d/b.txt/x',
+      'echo b > big.txt',
+    ]
+    const { err } = await run('--max-bytes', '1000', '--', 'sh', '-c', script.join('; '))
+    const named = [...err.matchAll(/changed, but not covered: (\S+): (.+)$/gm)].map(([, ...match]) => match)
+    const ignored = 'ignored by .gitignore; file-history snapshot PATH covers it'
+    expect(named).toEqual([
+      ['a.log', ignored],
+      ['big.txt', 'it could not be read, or was over a limit: --max-files, --max-bytes'],
+      ['d/b.txt', 'a directory is in its place'],
+      ['link', 'it is a symbolic link'],
+      ['out/x', ignored],
+      ['pipe', 'it is no regular file'],
+    ])
+    // And it is true.
+    await fileHistory(work.root, 'snapshot', 'out/x')
+    await run('--rewind-on-fail', '--', 'sh', '-c', 'echo x3 > out/x; exit 1')
+    expect(await work.read('out/x')).toBe('x2\n')
+  })
+
+  test('--max-files bounds what is covered', async () => {
+    const { err } = await run('--max-files', '1', '--', 'sh', '-c', 'echo 2 > a.txt; echo 2 > d/b.txt')
+    expect(err).toContain('1 file changed')
+    expect(err).toContain('changed, but not covered: d/b.txt: ')
+  })
+
+  test.each([
+    ['git is not used', 'echo new > a.txt', ''],
+    ['a commit', 'git commit -qam two', 'HEAD moved and the index was written'],
+    ['a checkout', 'git checkout -q --detach', 'HEAD moved'],
+    ['git add', 'git add same.txt', 'the index was written'],
+  ])('what git keeps for itself is not taken back, and that is said: %s', async (_, script, what) => {
+    await fs.rm(work.path('.git'), { recursive: true })
+    const git = 'git -c user.name=n -c user.email=e@x'
+    const prepare = `git init -q && git add -A && ${git} commit -qm one && git pack-refs --all; echo 2 > same.txt`
+    spawnSync('sh', ['-c', prepare], { cwd: work.root })
+    const { err } = await run('--', 'sh', '-c', script.replace(/^git/, git))
+    const said = /^file-history: git: (.+); no rewind takes that back, git does$/m.exec(err)?.[1]
+    // A checkout may refresh what the index says of the files.
+    expect((said ?? '').replace(script.includes('detach') ? / and the index was written/ : '', '')).toBe(what)
+  })
+
+  test('of more than 20 names the rest is counted', async () => {
+    const { err, out } = await run('--json', '--', 'sh', '-c', 'for i in $(seq 23); do echo $i > new$i; done')
+    expect(err.match(/ {2}changed new/g)).toHaveLength(20)
+    expect(err).toContain('23 files changed')
+    expect(err).toMatch(/… and 3 more\n$/)
+    expect(lastLine(out)).toMatchObject({ changed: { length: 23 } })
+  })
+
+  test('of a command that cannot be started it says what helps, and counts no files', async () => {
+    const { err } = await run('--rewind-on-fail', '--', './same.txt')
+    expect(err).toMatch(/\(EACCES\); chmod \+x \.\/same\.txt, or run it with a shell: sh \.\/same\.txt\n/)
+    expect(err).not.toContain('put back')
+  })
+
   test('a file outside of the root does not keep the others from being put back, and is named', async () => {
     await fs.writeFile(work.beside('outside.txt'), 'o1')
     await fileHistory(work.root, 'snapshot', '../outside.txt')

@@ -13,6 +13,9 @@ const OPTIONS = {
   'exit-code': { type: 'boolean' },
   'on-conflict': { type: 'string' },
   'dry-run': { type: 'boolean' },
+  'max-files': { type: 'string' },
+  'max-bytes': { type: 'string' },
+  list: { type: 'boolean' },
 } as const
 
 type OptionName = keyof typeof OPTIONS
@@ -92,6 +95,15 @@ export function parseChoice<Choice extends string>(
   if (choice === undefined)
     throw new UsageError(`${what} takes ${choices.join(', ')}, not ${JSON.stringify(text)}`)
   return choice
+}
+
+/** A whole number from 1; absent without a text. @throws {UsageError} when it is none */
+export function parseCount(what: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const count = /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(count))
+    throw new UsageError(`${what} takes a whole number from 1, not ${JSON.stringify(text)}`)
+  return count
 }
 
 function firstSentence(error: unknown): string {

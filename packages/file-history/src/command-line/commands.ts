@@ -11,7 +11,7 @@ export const commands: Readonly<Record<string, Command>> = {
   run: {
     summary: 'run a command and record what it changes',
     parameters: [],
-    options: ['rewind-on-fail'],
+    options: ['rewind-on-fail', 'max-files', 'max-bytes'],
     load: async () => (await import('./run.ts')).runCommand,
   },
   snapshot: {
@@ -39,9 +39,9 @@ export const commands: Readonly<Record<string, Command>> = {
     load: async () => (await import('./rewind.ts')).rewindCommand,
   },
   undo: {
-    summary: 'take the last rewind back; again: redo it',
-    parameters: [],
-    options: ['on-conflict'],
+    summary: 'take a rewind back, or the last; again: redo it',
+    parameters: ['[ID]'],
+    options: ['on-conflict', 'list'],
     load: async () => (await import('./rewind.ts')).undoCommand,
   },
   resolve: {
@@ -81,12 +81,16 @@ export function helpText(): string {
   return `Usage: file-history COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\n${OPTION_TEXT}`
 }
 
-const OPTION_TEXT = `ID is the id of a snapshot; left out, the last run.
+const OPTION_TEXT = `ID is the id of a snapshot; left out, the last run. Of undo: one of undo --list.
 
   --rewind-on-fail       run: put everything back if the command fails
+  --max-files N          run: cover at most so many files, else 20000
+  --max-bytes N          run: cover at most so many bytes, else 536870912; and
+                         keep at most so many of old snapshots
   --exit-code            diff: exit with 1 if something differs
   --on-conflict CHOICE   rewind, undo: what to do with files that somebody
                          changed since: stop (not undo), skip, overwrite
+  --list                 undo: the rewinds that can be taken back
   --dry-run              gc: only show it
   --json                 print the result as JSON; of run, as the last line
   --dir DIR              where the history is kept; else in the git directory,
@@ -97,8 +101,9 @@ const OPTION_TEXT = `ID is the id of a snapshot; left out, the last run.
   -V, --version          the version
 
 Exit codes: 0 ok, 1 diff --exit-code found something, 2 usage, 3 something
-waits for a decision (conflict, damage, interrupted rewind), 125 refused or
-failed. Of run: that of COMMAND, 126 it cannot be started, 127 there is no such
-command, 128+n signal n, 125 it succeeded but could not be recorded, or was not
-run since it could not be put back.
+waits for a decision (conflict, damage, interrupted rewind, a diff that is not
+whole), 125 refused or failed, 128+n signal n. Of run: that of COMMAND, 126 it
+cannot be started, 127 there is no such command, 128+n signal n, 125 it
+succeeded but could not be recorded, or was not run since it could not be put
+back.
 `

@@ -1,5 +1,6 @@
 import { isAbsolute, relative, sep } from 'node:path'
 import type { Damage } from '@loci/disk'
+import type { PastRewind } from '../past-rewinds.ts'
 import type { NamedFile, RewindPlan, RewindResult } from '../plan-rewind.ts'
 import type { Snapshot } from '../snapshot.ts'
 import { oneLine } from './visible.ts'
@@ -21,6 +22,14 @@ export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
     ({ messageId, timestamp, trackedFileBackups }) =>
       `${oneLine(messageId)}  ${timestamp}  tracks ${counted(Object.keys(trackedFileBackups).length, 'file')}`,
   )
+}
+
+/** A line for each rewind. Pure. */
+export function pastRewindLines(rewinds: readonly PastRewind[]): string[] {
+  return rewinds.map(({ id, timestamp, kind, messageId, undone }) => {
+    const what = `${kind === 'undo' ? 'undo of a rewind' : 'rewind'} to ${oneLine(messageId)}`
+    return `${id}  ${timestamp}  ${what}${undone ? ', undone' : ''}`
+  })
 }
 
 /** Whether a path that is relative to a directory stays below it. Pure. */

@@ -2,11 +2,11 @@ import { isLociError } from '@loci/disk'
 import { emptyResult } from '../apply-rewind.ts'
 import type { FileHistory } from '../file-history.ts'
 import type { RewindPlan, RewindResult } from '../plan-rewind.ts'
-import { parseChoice } from './arguments.ts'
+import { parseChoice, UsageError } from './arguments.ts'
 import type { CommandContext, CommandResult } from './command-context.ts'
 import { Interruption } from './interruption.ts'
 import { findPlace, requireHistory, snapshotOrLastRun, withHistory } from './place.ts'
-import { leftLines, lines, rewindExitCode, rewindLines } from './render.ts'
+import { leftLines, lines, pastRewindLines, rewindExitCode, rewindLines } from './render.ts'
 import { reportError } from './report-error.ts'
 
 /** `file-history rewind`: a value of `RewindResult`; exit code 3 if a file was left alone. */
@@ -29,11 +29,26 @@ export async function rewindCommand(context: CommandContext): Promise<CommandRes
   }
 }
 
-/** `file-history undo`: a value of `RewindResult`; exit code 3 if a file was left alone. */
+/**
+ * `file-history undo`: a value of `RewindResult`; exit code 3 if a file was left alone. With `--list` it changes nothing:
+ * a value of `PastRewind[]`, newest first.
+ */
 export async function undoCommand(context: CommandContext): Promise<CommandResult> {
   const choices = ['skip', 'overwrite'] as const
   const onConflict = parseChoice('--on-conflict', context.options['on-conflict'], choices)
-  return changeFiles(context, (history) => history.undoRewind({ onConflict }))
+  const [id] = context.words
+  if (context.options.list === true) return listRewinds(context)
+  return changeFiles(context, (history) =>
+    history.undoRewind({ onConflict, ...(id === undefined ? {} : { id }) }),
+  )
+}
+
+async function listRewinds(context: CommandContext): Promise<CommandResult> {
+  if (context.words.length > 0) throw new UsageError('undo takes an ID or --list, not both')
+  const place = await findPlace(context)
+  await requireHistory(place)
+  const value = await withHistory(place, 'read', async (history) => history.rewinds())
+  return { value, text: lines(value.length === 0 ? ['no rewinds'] : pastRewindLines(value)) }
 }
 
 /** `file-history resolve`: a value of `RewindResult`; exit code 3 if a file was left alone. */

@@ -2,14 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { FileHistory } from '../file-history.ts'
 import type { CommandContext } from './command-context.ts'
+import { parseCount } from './arguments.ts'
 import { commandsCutOff } from './cut-off.ts'
 import { findPlace, preparePlace, RUN_PREFIX, withHistory } from './place.ts'
 import type { Place } from './place.ts'
+import { gitChange, readGitState } from './git-state.ts'
 import { counted, leftLines, shown } from './render.ts'
 import { reportError } from './report-error.ts'
 import { GuardedCommand } from './start-command.ts'
 import type { Ending } from './start-command.ts'
 import { oneLine } from './visible.ts'
+import { whyUncovered } from './why-uncovered.ts'
 
 /** What `run --json` prints as its last line. Paths are absolute. */
 interface RunReport {
@@ -32,13 +35,15 @@ interface RunReport {
 export async function runCommand(context: CommandContext): Promise<number> {
   const command = new GuardedCommand(context.words, context)
   context.onSignal((signal) => command.interrupt(signal))
+  const limits = limitsOf(context)
   const place = await findPlace(context)
   await preparePlace(place)
-  return withHistory(place, 'write', async (history) => {
+  const work = async (history: FileHistory): Promise<number> => {
     const cutOff = await commandsCutOff(place)
     const id = `${RUN_PREFIX}${randomUUID().slice(0, 8)}`
     await history.makeSnapshot(id)
     if (cutOff.size > 0) warnOfCutOff(context, place, cutOff, await commandsCutOff(place))
+    const git = place.gitDir === undefined ? undefined : await readGitState(place.gitDir)
     let ending: Ending | undefined
     let covered
     try {
@@ -47,8 +52,23 @@ export async function runCommand(context: CommandContext): Promise<number> {
       if (ending === undefined) throw error
       return sayNotRecorded(context, { id, ending, error })
     }
-    return finish(context, history, { ...covered, id, ending: covered.result })
-  })
+    if (git !== undefined && place.gitDir !== undefined) {
+      const change = gitChange(git, await readGitState(place.gitDir))
+      if (change !== undefined) say(context, change)
+    }
+    return finish(context, history, { ...covered, id, ending: covered.result, root: place.root })
+  }
+  return withHistory(place, 'write', work, limits)
+}
+
+/** @throws {UsageError} when one is no whole number from 1 */
+function limitsOf({ options }: CommandContext): { maxFiles?: number; maxBytes?: number } {
+  const maxFiles = parseCount('--max-files', options['max-files'])
+  const maxBytes = parseCount('--max-bytes', options['max-bytes'])
+  return {
+    ...(maxFiles === undefined ? {} : { maxFiles }),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+  }
 }
 
 /** The command has run, but nobody knows what it changed. The exit code. */
@@ -66,19 +86,36 @@ function sayNotRecorded(
 async function finish(
   context: CommandContext,
   history: FileHistory,
-  { id, ending, changed, untracked }: Pick<RunReport, 'id' | 'changed' | 'untracked'> & { ending: Ending },
+  run: Pick<RunReport, 'id' | 'changed' | 'untracked'> & { ending: Ending; root: string },
 ): Promise<number> {
+  const { id, ending, changed, untracked, root } = run
   sayEnding(context, ending)
   const isBack = ending.failure !== undefined && context.options['rewind-on-fail'] === true
   const advice = isBack || changed.length === 0 ? '' : '; file-history rewind undoes it'
   say(context, `${id}: ${counted(changed.length, 'file')} changed${advice}`)
-  for (const path of changed) say(context, `  changed ${shown(path, context.startDir)}`)
-  for (const path of untracked) say(context, `  changed, but not covered: ${shown(path, context.startDir)}`)
+  sayEach(context, changed, (path) => `  changed ${shown(path, context.startDir)}`)
+  const reasons = new Map<string, string>()
+  // Each needs a look: not more of them than are said.
+  for (const path of untracked.slice(0, MAX_NAMES)) reasons.set(path, await whyUncovered(root, path))
+  sayEach(
+    context,
+    untracked,
+    (path) => `  changed, but not covered: ${shown(path, context.startDir)}: ${reasons.get(path) ?? ''}`,
+  )
   const rewound = isBack && (await putBack(context, history, { id, changed, untracked }))
   const report: RunReport = { id, exitCode: ending.exitCode, changed, untracked, rewound }
   // The command may have left its last line open; an empty line does no harm.
   if (context.options.json === true) context.print(`\n${JSON.stringify(report)}\n`)
   return ending.exitCode
+}
+
+/** Names of a kind that are said, at most; `--json` has them all. */
+const MAX_NAMES = 20
+
+function sayEach<T>(context: CommandContext, all: readonly T[], lineOf: (one: T) => string): void {
+  for (const one of all.slice(0, MAX_NAMES)) say(context, lineOf(one))
+  const more = all.length - MAX_NAMES
+  if (more > 0) say(context, `  … and ${more} more`)
 }
 
 /** Puts back what can be and names the rest. Whether all is as it was. */
@@ -91,10 +128,9 @@ async function putBack(
     const result = await history.rewind(id, { onConflict: 'skip' })
     const back = new Set([...result.restored, ...result.deleted, ...result.unchanged])
     const count = changed.filter((path) => back.has(path)).length
-    say(context, `put back: ${count} of ${counted(changed.length, 'file')}`)
+    if (changed.length > 0) say(context, `put back: ${count} of ${counted(changed.length, 'file')}`)
     for (const line of leftLines(result, context.startDir)) say(context, `  not put back: ${line}`)
-    for (const path of untracked)
-      say(context, `  not put back: ${shown(path, context.startDir)} is not covered`)
+    sayEach(context, untracked, (path) => `  not put back: ${shown(path, context.startDir)} is not covered`)
     return count === changed.length && untracked.length + result.conflicts.length === 0
   } catch (error) {
     say(context, reportError(error).line)

@@ -99,6 +99,16 @@ function bySignal(signal: SignalName, when: string): Ending {
 function notStarted(command: string, error: unknown): Ending {
   const errno = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   const isMissing = errno === 'ENOENT' || errno === 'ENOTDIR'
+  const advice = NOT_STARTED[errno]?.(command)
   const why = isMissing ? 'there is no such command' : `it cannot be started (${errno})`
-  return { exitCode: isMissing ? 127 : 126, failure: `${JSON.stringify(command)}: ${why}` }
+  return {
+    exitCode: isMissing ? 127 : 126,
+    failure: `${JSON.stringify(command)}: ${why}${advice === undefined ? '' : `; ${advice}`}`,
+  }
+}
+
+/** What helps, as far as that is known. */
+const NOT_STARTED: Readonly<Record<string, (command: string) => string>> = {
+  EACCES: (command) => `chmod +x ${command}, or run it with a shell: sh ${command}`,
+  ENOEXEC: (command) => `it says not what runs it (#!/bin/sh); run it with a shell: sh ${command}`,
 }

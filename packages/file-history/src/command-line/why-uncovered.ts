@@ -1,0 +1,39 @@
+import { join, relative } from 'node:path'
+import { isLociError } from '@loci/disk'
+import { kindOf } from '../compare.ts'
+import { loadExclude, readRules } from '../ignore-rules.ts'
+import { statOf } from '../track-path.ts'
+import { parentsOf } from '../walk-tree.ts'
+
+/** Why a run did not cover what it changed at `path`, as far as that can be seen afterwards. For people. */
+export async function whyUncovered(root: string, path: string): Promise<string> {
+  const kind = await kindAt(path)
+  if (path.includes('\uFFFD')) return 'its name is not UTF-8'
+  if (kind === 'link') return 'it is a symbolic link'
+  if (kind === 'special') return 'it is no regular file'
+  if (await isIgnored(root, relative(root, path), kind === 'directory' ? 'directory' : 'file')) {
+    const what = kind === 'directory' ? 'its files' : 'it'
+    return `ignored by .gitignore; file-history snapshot PATH covers ${what}`
+  }
+  if (kind === 'directory') return 'a directory is in its place'
+  return 'it could not be read, or was over a limit: --max-files, --max-bytes'
+}
+
+async function kindAt(path: string): Promise<ReturnType<typeof kindOf> | 'absent'> {
+  try {
+    const stats = await statOf(path)
+    return stats === undefined ? 'absent' : kindOf(stats)
+  } catch (error) {
+    if (isLociError(error)) return 'absent'
+    throw error
+  }
+}
+
+async function isIgnored(root: string, key: string, kind: 'file' | 'directory'): Promise<boolean> {
+  let rules = await loadExclude(root)
+  for (const folder of ['', ...parentsOf(key)]) {
+    if (folder !== '' && rules.ignores(folder, 'directory')) return true
+    rules = rules.with(folder, await readRules(join(root, folder, '.gitignore')))
+  }
+  return rules.ignores(key, kind)
+}
