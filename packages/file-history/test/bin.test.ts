@@ -152,6 +152,23 @@ describe('run', () => {
     expect((said ?? '').replace(script.includes('detach') ? / and the index was written/ : '', '')).toBe(what)
   })
 
+  test('list says what a run was and how it ended, until that is lost', async () => {
+    await run('--', 'sh', '-c', 'echo $(( 1 + 1 )); exit 7')
+    await run('--', 'true', 'a\n', 'x'.repeat(100))
+    const text = String.raw`  exit code 0: true 'a\n' ${'x'.repeat(49)}…`
+    const { out } = await fileHistory(work.root, 'list')
+    expect(out.split('\n').map((line) => line.replace(/^run-\w+ {2}\S+ {2}tracks \d files?/, ''))).toEqual([
+      "  exit code 7: sh -c 'echo $(( 1 + 1 )); exit 7'",
+      text,
+      '',
+    ])
+    const noted = work.path('.git/file-history/runs.jsonl')
+    expect((await fs.stat(noted)).mode & 0o777).toBe(0o600)
+    await fs.writeFile(noted, 'damaged\n{"id":1}\n')
+    expect((await fileHistory(work.root, 'list')).out).not.toContain('exit code')
+    expect((await fileHistory(work.root, 'verify')).out).toBe('no damage\n')
+  })
+
   test('of more than 20 names the rest is counted', async () => {
     const { err, out } = await run('--json', '--', 'sh', '-c', 'for i in $(seq 23); do echo $i > new$i; done')
     expect(err.match(/ {2}changed new/g)).toHaveLength(20)

@@ -3,6 +3,7 @@ import type { Damage } from '@loci/disk'
 import type { PastRewind } from '../past-rewinds.ts'
 import type { NamedFile, RewindPlan, RewindResult } from '../plan-rewind.ts'
 import type { Snapshot } from '../snapshot.ts'
+import type { Run } from './runs.ts'
 import { oneLine } from './visible.ts'
 
 /** Lines as text, each ended. Pure. */
@@ -16,12 +17,23 @@ export function shown(path: string, from: string): string {
   return oneLine(isBelow(inside) ? inside : path)
 }
 
-/** A line for each snapshot. Pure. */
-export function snapshotLines(snapshots: readonly Snapshot[]): string[] {
-  return snapshots.map(
-    ({ messageId, timestamp, trackedFileBackups }) =>
-      `${oneLine(messageId)}  ${timestamp}  tracks ${counted(Object.keys(trackedFileBackups).length, 'file')}`,
-  )
+/** A line for each snapshot; of one that a run made also how it ended and what it ran, as far as known. Pure. */
+export function snapshotLines(snapshots: readonly Snapshot[], runs?: ReadonlyMap<string, Run>): string[] {
+  return snapshots.map(({ messageId, timestamp, trackedFileBackups }) => {
+    const tracks = `tracks ${counted(Object.keys(trackedFileBackups).length, 'file')}`
+    const run = runs?.get(messageId)
+    const ran = run === undefined ? '' : `  exit code ${run.exitCode}: ${commandLine(run.command)}`
+    return `${oneLine(messageId)}  ${timestamp}  ${tracks}${ran}`
+  })
+}
+
+/** Characters of a command that are shown. */
+const COMMAND_LENGTH = 60
+
+function commandLine(words: readonly string[]): string {
+  const quoted = words.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word}'`)).join(' ')
+  const line = oneLine(quoted)
+  return line.length > COMMAND_LENGTH ? `${line.slice(0, COMMAND_LENGTH)}…` : line
 }
 
 /** A line for each rewind. Pure. */

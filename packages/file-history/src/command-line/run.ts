@@ -9,6 +9,7 @@ import type { Place } from './place.ts'
 import { gitChange, readGitState } from './git-state.ts'
 import { counted, leftLines, shown } from './render.ts'
 import { reportError } from './report-error.ts'
+import { noteRun } from './runs.ts'
 import { GuardedCommand } from './start-command.ts'
 import type { Ending } from './start-command.ts'
 import { oneLine } from './visible.ts'
@@ -56,6 +57,7 @@ export async function runCommand(context: CommandContext): Promise<number> {
       const change = gitChange(git, await readGitState(place.gitDir))
       if (change !== undefined) say(context, change)
     }
+    await noteRun(place.dir, { id, command: context.words, exitCode: covered.result.exitCode })
     return finish(context, history, { ...covered, id, ending: covered.result, root: place.root })
   }
   return withHistory(place, 'write', work, limits)
