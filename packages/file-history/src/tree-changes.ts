@@ -39,7 +39,22 @@ export async function findChanges(
       else uncovered.add(key)
     }
   }
-  return { covered, uncovered }
+  // What only got another name is still the only copy: to take it away as a new file would lose it.
+  const lost = new Set<string>()
+  for (const key of uncovered) {
+    const before = base.files.get(key)
+    if (before && !now.files.has(key)) lost.add(inodeOf(before))
+  }
+  const isOnlyCopy = (key: string): boolean => {
+    const after = now.files.get(key)
+    return after !== undefined && !base.files.has(key) && lost.has(inodeOf(after))
+  }
+  for (const key of covered) if (isOnlyCopy(key)) uncovered.add(key)
+  return { covered: covered.filter((key) => !isOnlyCopy(key)), uncovered }
+}
+
+function inodeOf({ stamp }: WalkedFile): string {
+  return stamp.split(':', 2).join(':')
 }
 
 /** Whether the base tells what the file was: that it has a copy, or that it certainly was not there. */

@@ -207,3 +207,22 @@ test('a repository’s index, refs, stash and objects are left as they are, byte
   expect(Object.keys(before ?? {})).toContain('.git/refs/stash')
   expect(git('diff', '--cached', '--name-only')).toBe('a.txt\n')
 })
+
+test('an ignored file that a command moves to a name that is not is not taken away: it is the only copy', async () => {
+  await start({ '.gitignore': '.env\n', '.env': 'secret', 'a.txt': 'a1' })
+  const { changed, untracked } = await history.trackCommand('c1', async () => {
+    await fs.rename(work.path('.env'), work.path('env.txt'))
+    await work.write('a.txt', 'a2')
+    await work.write('new.txt', 'n')
+  })
+  expect({ changed, untracked }).toEqual({
+    changed: ['a.txt', 'new.txt'].map(work.path),
+    untracked: ['.env', 'env.txt'].map(work.path),
+  })
+  await history.rewind('m1')
+  expect([await work.read('a.txt'), await work.read('new.txt'), await work.read('env.txt')]).toEqual([
+    'a1',
+    null,
+    'secret',
+  ])
+})
