@@ -71,7 +71,8 @@ export interface FileHistory {
   snapshots(): readonly Snapshot[]
   /**
    * Runs something that edits files by itself, and records what it changed below the root (`.git` apart). A file
-   * that cannot be covered (over a limit, a link, an unreadable one) is named in `untracked` if it changed.
+   * that cannot be covered (ignored by git, over a limit, a link, an unreadable one) is named in `untracked` if it
+   * changed. May make a snapshot with this id first, which what was changed then joins.
    *
    * @throws what `run` threw, after its edits were recorded; REWIND_INCOMPLETE, DISK_FULL, DISK_IO
    */
