@@ -40,6 +40,7 @@ export const filesNow = {
       runNow('close', path, () => undefined)
     }
   },
+  rename: (from: string, to: string): void => runNow('rename', to, () => fs.renameSync(from, to)),
   /** Opens the file, hands it to `look`, closes it whatever happens, and returns what `look` does. */
   look: <T>(path: string, flags: string | number, look: (file: FileNow) => T): T => {
     const descriptor = runNow('open', path, () => fs.openSync(path, flags))

@@ -1,6 +1,6 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { files } from '@loci/disk'
-import { readBackup } from './backup.ts'
+import { backupNameProblem, readBackup } from './backup.ts'
 import type { BackupContent } from './backup.ts'
 import { isSameState, lookAt, lookOf, modeOf } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
@@ -10,9 +10,11 @@ import { contentAt, findPlace, findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import type { Anchor } from './edit-record.ts'
 import { inParallel } from './in-parallel.ts'
+import type { Unchanged } from './quick-look.ts'
+import { readSmall, SMALL_BYTES } from './read-small.ts'
 import { nameRenames } from './renames.ts'
 import type { Move } from './renames.ts'
-import { identityOf } from './snapshot.ts'
+import { backupOf, identityOf } from './snapshot.ts'
 import { BLOCKED, findBlocker } from './standing.ts'
 import { isInside, ownFolder, pathOfKey, resolveTrackedPath } from './track-path.ts'
 
@@ -245,43 +247,56 @@ function isWanted(path: string, wanted: readonly string[]): boolean {
 
 async function gatherFacts(view: HistoryView, index: number, key: string): Promise<FileFacts> {
   const { path, problem } = pathOfKey(view.root, key)
-  const standing = await knownLook(view, key)
-  const stands = standing?.look.kind === 'file' ? standing.look.state : undefined
-  const facts: FileFacts = {
-    key,
-    path,
-    realPath: path,
-    target: await contentAt(view, index, key, stands),
-    disk: { kind: 'absent' },
-    left: 'unknown',
-  }
-  if (problem !== undefined) return { ...facts, problem }
+  const seen = await view.quick.inTime(key)
+  const standing = seen && knownLook(view, seen)
+  const state = standing?.kind === 'file' ? standing.state : undefined
+  const facts: FileFacts = { key, path, realPath: path, target: NOTHING, disk: ABSENT, left: 'unknown' }
+  if (problem !== undefined) return { ...facts, problem, target: { problem } }
   if (isInside(ownFolder(view.dir, view.root), path)) {
     return { ...facts, problem: 'it belongs to the file history itself, or to the config home around it' }
   }
+  // Most files: they stand as the snapshot has them, and nobody needs to know who left them so.
+  if (seen && state && isTarget(view, index, { key, path, seen, state })) {
+    return { ...facts, target: { state, source: seen.backup.backupFileName }, disk: standing ?? ABSENT }
+  }
+  const target = await contentAt(view, index, key, state)
   // One file that cannot be read must not hide the others: it is named.
   try {
-    const place = await findPlace(view, index, key, standing?.directory)
-    if ('problem' in place) return { ...facts, ...place }
+    const place = await findPlace(view, index, key, standing && seen?.directory)
+    if ('problem' in place) return { ...facts, target, ...place }
     const { realPath } = place
-    const disk = standing?.look ?? (await lookAt(realPath))
-    return { ...facts, realPath, disk, left: await readLeft(view, key, path) }
+    const disk = standing ?? (await lookAt(realPath))
+    return { ...facts, target, realPath, disk, left: await readLeft(view, key, path) }
   } catch (error) {
-    return { ...facts, problem: error instanceof Error ? error.message : String(error) }
+    return { ...facts, target, problem: error instanceof Error ? error.message : String(error) }
   }
 }
 
+const ABSENT: Look = { kind: 'absent' }
+const NOTHING: BackupContent = { state: null, source: null }
+
 /** The file, if it is known without reading: its stats prove that its newest backup has its bytes. */
-async function knownLook(
-  { quick, log }: HistoryView,
-  key: string,
-): Promise<{ look: Look; directory: string } | undefined> {
-  const seen = await quick.inTime(key)
-  if (seen === undefined) return undefined
-  const { backup, stats, directory } = seen
-  if (stats === null) return { look: { kind: 'absent' }, directory }
+function knownLook({ log }: HistoryView, { backup, stats }: Unchanged): Look | undefined {
+  if (stats === null) return ABSENT
   const noted = log.noted(backup.backupFileName)
-  return noted && { look: lookOf(stats, { ...noted, mode: modeOf(stats) }), directory }
+  return noted && lookOf(stats, { ...noted, mode: modeOf(stats) })
+}
+
+/** Whether the snapshot has the very backup that the file is proven to be as, made with the state it is in. */
+function isTarget(
+  { state: { snapshots }, log }: HistoryView,
+  index: number,
+  { key, path, seen, state }: { key: string; path: string; seen: Unchanged; state: FileState },
+): boolean {
+  const { backupFileName, realParentDir } = seen.backup
+  const backup = backupOf(snapshots[index], key)
+  return (
+    backup?.backupFileName === backupFileName &&
+    backup.realParentDir === realParentDir &&
+    seen.directory === (realParentDir ?? dirname(path)) &&
+    backupNameProblem(backup, path) === undefined &&
+    isSameState(log.noted(backupFileName) ?? null, state)
+  )
 }
 
 async function readLeft(view: HistoryView, key: string, path: string): Promise<FileFacts['left']> {
@@ -338,5 +353,7 @@ export async function loadChange(options: {
 async function loadSide(side: { state: FileState; file: string } | null): Promise<Side | null> {
   if (side === null) return null
   const { state, file } = side
-  return { state, bytes: state.sizeBytes > MAX_TEXT_BYTES ? undefined : await files.readFile(file) }
+  if (state.sizeBytes > MAX_TEXT_BYTES) return { state, bytes: undefined }
+  const small = state.sizeBytes <= SMALL_BYTES ? readSmall(file, 'one') : undefined
+  return { state, bytes: small ? Buffer.from(small.bytes) : await files.readFile(file) }
 }

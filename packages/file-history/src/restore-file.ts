@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { errorMessage, files, LociError, orAbsent } from '@loci/disk'
+import { errorMessage, files, filesNow, LociError, orAbsent } from '@loci/disk'
 import type { OpenFile } from '@loci/disk'
 import { BACKUP_NAME, removeScratch } from './backup.ts'
 import { isSameState, lookAt, stampOf, statNow } from './compare.ts'
 import type { FileState, Look } from './compare.ts'
 import type { OperationFile } from './edit-record.ts'
+import { pace } from './in-parallel.ts'
+import { readSmall, SMALL_BYTES } from './read-small.ts'
 import { BLOCKED, directoryOf, findBlocker } from './standing.ts'
 import { isInside } from './track-path.ts'
 
@@ -110,7 +112,7 @@ export async function writeFile(dir: string, step: FileStep): Promise<Outcome> {
       return { kind: 'skipped', reason: BLOCKED }
     }
     const seen: Look = isRoomOfOurs ? { kind: 'absent' } : look
-    const isPut = await putBeside(path, join(dir, source), wanted.mode, seen)
+    const isPut = await putBeside(path, join(dir, source), wanted, seen)
     return isPut ? { kind: 'restored' } : CHANGED_JUST_NOW
   } catch (error) {
     return { kind: 'skipped', reason: errorMessage(error) }
@@ -138,7 +140,7 @@ function sourceOf(file: OperationFile, side: 'before' | 'after'): string | null 
 
 /** Whether the name still has what was looked at: copying and hashing take time, in which somebody may save. */
 async function isAsSeen(path: string, seen: Look): Promise<boolean> {
-  const stats = await orAbsent(files.lstat(path))
+  const stats = statNow(path)
   if (stats === undefined) return seen.kind === 'absent'
   if (seen.kind !== 'file' || stampOf(stats) !== seen.stamp) return false
   // Within a tick of the clock a save leaves the times as they were.
@@ -148,22 +150,33 @@ async function isAsSeen(path: string, seen: Look): Promise<boolean> {
 }
 
 /** Replaces the name in one step; `false`: it no longer has what was seen, and is left. */
-async function putBeside(path: string, source: string, mode: number, seen: Look): Promise<boolean> {
-  await files.mkdir(dirname(path))
+async function putBeside(path: string, source: string, wanted: FileState, seen: Look): Promise<boolean> {
   const temporary = restoreName(path)
-  await orAbsent(files.unlink(temporary))
+  if (statNow(dirname(path)) === undefined) await files.mkdir(dirname(path))
+  if (statNow(temporary) !== undefined) await files.unlink(temporary)
   try {
-    await files.copyFile(source, temporary, 'bytes')
-    await files.chmod(temporary, mode)
+    await copyTo(temporary, source, wanted)
     if (!(await isAsSeen(path, seen))) {
       await removeScratch(temporary)
       return false
     }
-    await files.rename(temporary, path)
+    filesNow.rename(temporary, path)
     return true
   } catch (error) {
     await removeScratch(temporary)
     throw error
+  }
+}
+
+/** Of many small files, waiting for another thread at each step takes longer than the steps. */
+async function copyTo(temporary: string, source: string, { sizeBytes, mode }: FileState): Promise<void> {
+  const small = sizeBytes <= SMALL_BYTES ? readSmall(source, 'one') : undefined
+  if (small === undefined) {
+    await files.copyFile(source, temporary, 'bytes')
+    await files.chmod(temporary, mode)
+  } else {
+    filesNow.writeNew(temporary, small.bytes, mode)
+    pace.spend(1, small.bytes.length)
   }
 }
 

@@ -239,10 +239,10 @@ export function targetBackup(
   key: string,
   isFirst: (backup: Backup) => boolean,
 ): Backup | { problem: string } {
-  for (const snapshot of state.snapshots.slice(index)) {
-    const backup = backupOf(snapshot, key)
+  for (let at = index; at < state.snapshots.length; at += 1) {
+    const backup = backupOf(state.snapshots[at], key)
     if (backup === undefined) continue
-    if (snapshot === state.snapshots[index] || backup.version === 1 || isFirst(backup)) return backup
+    if (at === index || backup.version === 1 || isFirst(backup)) return backup
     return { problem: 'the record of its first backup is lost; a later one would not be its state then' }
   }
   return { problem: 'no snapshot from this one on holds it' }

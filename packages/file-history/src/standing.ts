@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path'
-import { isLociError } from '@loci/disk'
+import { filesNow, isLociError } from '@loci/disk'
 import { statNow } from './compare.ts'
+import { pace } from './in-parallel.ts'
 import { realDirectory } from './track-path.ts'
 
 /** Why a file cannot be written. */
@@ -14,10 +15,20 @@ export const BLOCKED = 'a file stands where its directory has to be'
  */
 export async function directoryOf(path: string): Promise<string> {
   try {
-    return await realDirectory(path)
+    return realNow(path) ?? (await realDirectory(path))
   } catch (error) {
     if (!isLociError(error, 'PATH_INVALID') || dirname(path) === path) throw error
     return join(await directoryOf(dirname(path)), basename(path))
+  }
+}
+
+/** Where nothing is missing, without waiting. */
+function realNow(path: string): string | undefined {
+  pace.spend(1)
+  try {
+    return filesNow.realpath(path)
+  } catch {
+    return undefined
   }
 }
 

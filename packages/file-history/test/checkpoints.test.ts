@@ -246,7 +246,7 @@ describe('nobody loses work by a rewind', () => {
 
   test.each([
     ['looked at and kept', 'lstat', '/a.txt', 3, ['run.sh']],
-    ['kept and written', 'copy', '/.loci-', 1, ['a.txt', 'run.sh']],
+    ['kept and written', 'write', '/.loci-', 1, ['a.txt', 'run.sh']],
   ])('a file that somebody saves between being %s is left, and named', async (_, at, place, nth, kept) => {
     await work.make('m1', 'a.txt', 'run.sh')
     await work.write('a.txt', 'work')

@@ -195,8 +195,8 @@ describe('F19: a file that could not be written is no success', () => {
     const backup = work.inDir(backupFileName(work.path('d2/f'), 1))
     await fs.rename(backup, `${backup}.away`)
     setFaultHook((operation, path) => {
-      if (path.startsWith(work.path('d3/')) && operation === 'chmod') return injected('EACCES')
-      if (path.startsWith(work.path('d4/')) && operation === 'chmod') return injected('ENOSPC')
+      if (path.startsWith(work.path('d3/')) && operation === 'fchmod') return injected('EACCES')
+      if (path.startsWith(work.path('d4/')) && operation === 'fchmod') return injected('ENOSPC')
       if (path.startsWith(work.path('d5/')) && operation === 'rename') return injected('EIO')
       return undefined
     })

@@ -486,15 +486,21 @@ describe('every file that is not restored is named', () => {
     expect(result.restored).toHaveLength(2)
   })
 
-  test('somebody saves it while its backup is copied', async () => {
+  test.each([
+    ['written', 'write', 'a2'],
+    ['copied, as it is large', 'copy', 'x'.repeat(300_000)],
+  ])('somebody saves it while its backup is %s', async (_, step, text) => {
+    await edit(work, history, 'a.txt', text)
+    await history.makeSnapshot('m3')
+    await edit(work, history, 'a.txt', 'a4')
     setFaultHook((operation, path) => {
-      if (operation === 'copy' && path.startsWith(work.path('.loci-'))) {
+      if (operation === step && path.startsWith(work.path('.loci-'))) {
         setFaultHook(undefined)
         execFileSync('sh', ['-c', 'printf mine > "$1"', 'sh', work.path('a.txt')])
       }
       return undefined
     })
-    const result = await history.rewind('m1')
+    const result = await history.rewind('m3')
     expect(result.conflicts).toEqual([{ path: work.path('a.txt'), reason: 'it was changed just now' }])
     expect(await work.read('a.txt')).toBe('mine')
     expect(Object.keys(await work.files()).filter((name) => name.includes('.tmp'))).toEqual([])
