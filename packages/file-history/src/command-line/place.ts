@@ -94,7 +94,7 @@ export async function preparePlace({ dir }: Place): Promise<void> {
 }
 
 /** Whether there is a history. */
-export async function hasHistory({ dir }: Pick<Place, 'dir'>): Promise<boolean> {
+async function hasHistory({ dir }: Pick<Place, 'dir'>): Promise<boolean> {
   return (await orAbsent(files.stat(dir))) !== undefined
 }
 
