@@ -285,7 +285,7 @@ describe('what is no regular file', () => {
     ['a link', 'PATH_LINK', (path) => fs.symlink(work.path('run.sh'), path)],
     ['a dangling link', 'PATH_LINK', (path) => fs.symlink('nowhere', path)],
     ['a pipe', 'PATH_INVALID', async (path) => void execFileSync('mkfifo', [path])],
-    ['a directory', 'PATH_INVALID', async (path) => void (await fs.mkdir(path))],
+    ['a directory', 'PATH_INVALID', (path) => fs.mkdir(path)],
   ]
 
   test.each(inItsPlace)(
