@@ -237,7 +237,7 @@ async function run(work: Project, steps: readonly Step[]): Promise<void> {
 }
 
 test('random histories of edits, snapshots, rewinds, undos and other hands agree with a model in memory', async () => {
-  const runs = process.env['LOCI_LONG'] === '1' ? 10_000 : 200
+  const runs = Number(process.env['LOCI_RUNS'] ?? (process.env['LOCI_LONG'] === '1' ? 1_000 : 200))
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
       const work = await project()

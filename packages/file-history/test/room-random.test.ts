@@ -87,6 +87,6 @@ test('eviction, gc, forks, adoption and deletion in any order: what is named is 
         await work.dispose()
       }
     }),
-    { numRuns: process.env['LOCI_LONG'] === '1' ? 2000 : 40 },
+    { numRuns: process.env['LOCI_LONG'] === '1' ? 400 : 40 },
   )
 }, 600_000)

@@ -108,7 +108,7 @@ async function run(work: Project, start: readonly Action[], steps: readonly Step
 }
 
 test('random trees and commands: a rewind has each tree before exactly, an undo the one after', async () => {
-  const runs = process.env['LOCI_LONG'] === '1' ? 2000 : 50
+  const runs = process.env['LOCI_LONG'] === '1' ? 400 : 50
   await fc.assert(
     fc.asyncProperty(
       fc.array(action, { maxLength: 12 }),
