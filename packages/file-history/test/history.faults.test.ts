@@ -1,9 +1,10 @@
 import { verifyFileHistory } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
 import { isLociError } from '@loci/disk'
-import { faultLoop, setFaultHook } from '@loci/disk/testing'
+import { faultLoop } from '@loci/disk/testing'
 import { expect, test } from 'vitest'
-import { failure, project } from './project.ts'
+import { faultStrides } from './fault-strides.ts'
+import { project } from './project.ts'
 import type { Project } from './project.ts'
 
 /** Each step with the tree as it is after it, and the message ids that are acknowledged. */
@@ -15,36 +16,11 @@ interface Progress {
   isRewound: boolean
 }
 
-/** The fault loop, in strides: every eighth operation fails, once and from then on. The long run tries all, with all kinds. */
-async function strides(options: {
-  run: () => Promise<void>
-  verify: (error: unknown) => Promise<void>
-}): Promise<number> {
-  let tripped = 0
-  for (const isPersistent of [false, true]) {
-    let isTripped = true
-    for (let nth = isPersistent ? 1 : 5; isTripped; nth += 8) {
-      let count = 0
-      isTripped = false
-      setFaultHook(() => {
-        count += 1
-        if (count < nth || (count > nth && !isPersistent)) return undefined
-        isTripped = true
-        return Object.assign(new Error('injected'), { code: 'ENOSPC' })
-      })
-      const error = await failure(options.run())
-      setFaultHook(undefined)
-      await options.verify(error)
-      if (isTripped) tripped += 1
-    }
-  }
-  return tripped
-}
-
 test('with any file operation failing, once or from then on, nothing acknowledged is lost and nothing is half-written', async () => {
   let progress: Progress | undefined
-  const loop = process.env['LOCI_LONG'] === '1' ? faultLoop : strides
+  const loop = process.env['LOCI_LONG'] === '1' ? faultLoop : faultStrides
   const tripped = await loop({
+    stride: 8,
     run: async () => {
       const work = await project({ 'a.txt': 'a1' })
       const at: Progress = {
