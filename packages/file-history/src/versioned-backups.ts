@@ -11,6 +11,7 @@ import { QuickLook } from './quick-look.ts'
 import type { Place } from './quick-look.ts'
 import type { Backup, Snapshot } from './snapshot.ts'
 import { StatCache } from './stat-cache.ts'
+import { findBlocker } from './standing.ts'
 import { isInside, pathOfKey, realDirectory, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
 
@@ -93,6 +94,10 @@ export class VersionedBackups {
     const { path, problem } = pathOfKey(this.#options.root, key)
     const latest = this.#latest.get(key)
     const parent = problem === undefined ? await placeOf(path) : undefined
+    if (latest && parent === undefined && isBelowFile(path)) {
+      const directory = latest.realParentDir ?? dirname(path)
+      return latest.backupFileName === null ? latest : this.recordAbsence({ key, path, parent: directory })
+    }
     const isElsewhere = latest?.realParentDir !== undefined && latest.realParentDir !== parent
     if (latest && (parent === undefined || isElsewhere)) return latest
     return this.backUp({ key, path, parent: parent ?? dirname(path) })
@@ -235,6 +240,12 @@ export class VersionedBackups {
     this.#cache.forget(key)
     return backup
   }
+}
+
+/** Whether a file stands where a directory above `path` was: then the file itself is certainly gone. */
+function isBelowFile(path: string): boolean {
+  const blocker = findBlocker(path)
+  return blocker !== undefined && statNow(blocker)?.isFile() === true
 }
 
 /** Real path of the directory of `path`, if a regular file or nothing is there. */

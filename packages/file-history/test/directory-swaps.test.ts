@@ -158,3 +158,13 @@ test('a directory above that is reached through a link to a file is not the dire
   expect(await work.read('keep')).toBe('k')
   expect(await failure(history.undoRewind())).toMatchObject({ code: 'SNAPSHOT_NOT_FOUND' })
 })
+
+test('a snapshot made after a directory became a file knows that what was in it is gone', async () => {
+  const before = await work.files()
+  await makeFileOfDirectory()
+  await history.makeSnapshot('m2')
+  expect(await history.readFileAt('m2', 'd/f')).toBe(null)
+  expect(await history.planRewind('m1')).toMatchObject({ conflicts: [], skipped: [] })
+  await history.rewind('m1')
+  expect(await work.files()).toEqual(before)
+})
