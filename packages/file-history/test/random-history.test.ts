@@ -58,7 +58,10 @@ class Model {
   first = new Map<string, { state: State; at: number }>()
   /** As the agent left it, where that is known. */
   left = new Map<string, State>()
+  /** What the last rewind or undo wrote: the next undo takes it back. */
   undo: { name: string; before: State; after: State }[] = []
+  /** What the last undo left behind: the next one goes on with it first. */
+  rest: Model['undo'] = []
 
   track(file: string): void {
     if (this.tracked.has(file)) return
@@ -85,16 +88,34 @@ class Model {
       }
       undo.push({ name: file, before, after })
     }
-    this.apply(undo)
+    this.apply(undo, [])
     return conflicts
   }
 
-  apply(changes: Model['undo']): void {
+  /** Files that stay because they are conflicts. */
+  undoLast(): string[] {
+    const now = (change: Model['undo'][number]): State => this.disk[change.name] ?? null
+    const leftOf = (changes: Model['undo']): Model['undo'] =>
+      changes.filter((change) => !isSame(now(change), change.before))
+    const rest = leftOf(this.rest)
+    const changes = rest.length > 0 ? rest : leftOf(this.undo)
+    const isOurs = (change: Model['undo'][number]): boolean => isSame(now(change), change.after)
+    const conflicts = changes.filter((change) => !isOurs(change))
+    const back = changes
+      .filter(isOurs)
+      .map((change) => ({ name: change.name, before: change.after, after: change.before }))
+    this.apply(back, conflicts)
+    return conflicts.map((change) => change.name)
+  }
+
+  apply(changes: Model['undo'], rest: Model['rest']): void {
+    if (changes.length === 0) return
     for (const { name: file, after } of changes) {
       this.disk[file] = after
       this.left.set(file, after)
     }
-    if (changes.length > 0) this.undo = changes
+    this.undo = changes
+    this.rest = rest
   }
 }
 
@@ -204,19 +225,8 @@ async function run(work: Project, steps: readonly Step[]): Promise<void> {
       expect(named.length + conflicts.length).toBe(model.tracked.size)
     } else if (next.kind === 'undo' && model.undo.length > 0) {
       const result = await history.undoRewind()
-      const isOurs = (change: Model['undo'][number]): boolean =>
-        isSame(model.disk[change.name] ?? null, change.after)
-      const isDone = (change: Model['undo'][number]): boolean =>
-        isSame(model.disk[change.name] ?? null, change.before)
-      const conflicts = model.undo.filter((change) => !isOurs(change) && !isDone(change))
-      expect(result.conflicts.map(({ path }) => path)).toEqual(
-        conflicts.map((change) => work.path(change.name)).toSorted(),
-      )
-      model.apply(
-        model.undo
-          .filter((change) => isOurs(change) && !isDone(change))
-          .map((change) => ({ name: change.name, before: change.after, after: change.before })),
-      )
+      const conflicts = model.undoLast()
+      expect(result.conflicts.map(({ path }) => path)).toEqual(conflicts.map(work.path).toSorted())
     } else if (next.kind === 'reopen') {
       await history.close()
       history = await work.open()

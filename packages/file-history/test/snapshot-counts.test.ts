@@ -118,7 +118,10 @@ test('room within maxBytes is reckoned without looking at the backups again', as
   expect(Object.keys(counts(seen, 'lstat')).filter((path) => /@v\d+$/.test(path))).toEqual([])
 })
 
-/** Runs an action, and tells how many of these operations there were in one turn of the event loop, at most. */
+/**
+ * Runs an action, and tells how many of these operations there were between two turns of the test, at most. Between
+ * them the history may have had two of its own, as the order of the two within one round of the event loop is open.
+ */
 async function mostInOneTurn(
   wanted: string,
   action: () => Promise<unknown>,
@@ -162,7 +165,7 @@ test('the event loop has its turn after every 500 stats', async () => {
   for (const action of [() => many.makeSnapshot('n'), () => many.planRewind('m')]) {
     const { most, all } = await mostInOneTurn('lstat', action)
     expect(all).toBeGreaterThanOrEqual(1700)
-    expect(most).toBeLessThanOrEqual(505)
+    expect(most).toBeLessThanOrEqual(2 * 505)
   }
   await many.close()
 })
@@ -179,11 +182,12 @@ test('an edit announced after the call waits until its file was looked at, also 
 
 test('the event loop has its turn after every 256 KiB', async () => {
   for (const name of NAMES) await work.write(name, name.padEnd(100_000))
+  // Two readings of 100,000 bytes belong together, so there are four where three would do.
   const { most, all } = await mostInOneTurn('read', () => history.makeSnapshot('m1'))
   expect(all).toBeGreaterThanOrEqual(30)
-  expect(most).toBeLessThanOrEqual(6)
+  expect(most).toBeLessThanOrEqual(2 * 4)
   for (const name of NAMES) await fs.utimes(work.path(name), 1, 1)
   const compared = await mostInOneTurn('read', () => history.makeSnapshot('m2'))
   expect(compared.all).toBeGreaterThanOrEqual(60)
-  expect(compared.most).toBeLessThanOrEqual(6)
+  expect(compared.most).toBeLessThanOrEqual(2 * 4)
 })
