@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { fileHistory, lastLine, spawned } from './command-line.ts'
+import { fileHistory, spawned } from './command-line.ts'
 
 let work: Tree
 beforeEach(async () => {
@@ -34,7 +34,7 @@ const both = (): string[] => ['top/a.txt', 'top/sub/b.txt'].map((name) => work.p
 test('in a git work tree: all of it, also from below, and the history in the git directory', async () => {
   await put('top/.git/HEAD', HEAD)
   const before = await names()
-  expect(lastLine((await change('top/sub')).out)).toMatchObject({ changed: both() })
+  expect(JSON.parse((await change('top/sub')).out)).toMatchObject({ changed: both() })
   const made = (await names()).filter((name) => !before.includes(name))
   expect(made.filter((name) => !name.startsWith('top/.git/file-history/'))).toEqual([
     'top/.git/.file-history.lock.1',
@@ -50,7 +50,7 @@ test.each([
   const gitDir = work.path('repository/.git/worktrees/top')
   await put('repository/.git/worktrees/top/HEAD', HEAD)
   await put('top/.git', `gitdir: ${relative || gitDir}\n`)
-  expect(lastLine((await change('top/sub')).out)).toMatchObject({ changed: both() })
+  expect(JSON.parse((await change('top/sub')).out)).toMatchObject({ changed: both() })
   expect((await fs.readdir(gitDir)).toSorted()).toEqual(['.file-history.lock.1', 'HEAD', 'file-history'])
 })
 
@@ -60,7 +60,7 @@ test.each(['without git', 'with a .git that names nothing', 'with a .git that is
     if (kind === 'with a .git that names nothing') await put('top/.git', 'gitdir: /nowhere/at/all\n')
     if (kind === 'with a .git that is no git directory') await put('top/.git/x', '')
     const before = await names()
-    expect(lastLine((await change('top')).out)).toMatchObject({ changed: both(), untracked: [] })
+    expect(JSON.parse((await change('top')).out)).toMatchObject({ changed: both(), untracked: [] })
     expect(await fs.readFile(work.path('top/.file-history/.gitignore'), 'utf8')).toBe('*\n')
     const made = (await names()).filter((name) => !before.includes(name))
     expect(made.filter((name) => !name.startsWith('top/.file-history/'))).toEqual([])
@@ -72,7 +72,7 @@ test.each(['without git', 'with a .git that names nothing', 'with a .git that is
 
 test('a root of its own has a history of its own: names are recorded from it', async () => {
   await put('top/.git/HEAD', HEAD)
-  expect(lastLine((await change('top', '--root', 'sub')).out)).toMatchObject({
+  expect(JSON.parse((await change('top', '--root', 'sub')).out)).toMatchObject({
     changed: [work.path('top/sub/b.txt')],
   })
   expect(await fs.readdir(work.path('top/.git'))).toEqual(['HEAD'])

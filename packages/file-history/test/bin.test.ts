@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import * as fs from 'node:fs/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { BIN, fileHistory, lastLine, spawned, start } from './command-line.ts'
+import { BIN, fileHistory, spawned, start } from './command-line.ts'
 import { project } from './project.ts'
 import type { Project } from './project.ts'
 
@@ -59,7 +59,7 @@ describe('run', () => {
     const before = await files()
     const result = await run('--rewind-on-fail', '--json', '--', ...command)
     expect(result.code).toBe(code)
-    expect(lastLine(result.out)).toEqual({
+    expect(JSON.parse(result.out)).toEqual({
       id: expect.stringMatching(/^run-[0-9a-f]{8}$/),
       exitCode: code,
       changed: changed.map(work.path),
@@ -72,18 +72,20 @@ describe('run', () => {
   test('without the option, or where the command succeeds, what it did stays', async () => {
     const before = await files()
     const failed = await run('--json', '--', 'sh', '-c', `${CODEMOD}; exit 1`)
-    expect(lastLine(failed.out)).toMatchObject({ exitCode: 1, rewound: false })
+    expect(JSON.parse(failed.out)).toMatchObject({ exitCode: 1, rewound: false })
     expect(await files()).not.toEqual(before)
     await fileHistory(work.root, 'rewind')
     const good = await run('--json', '--rewind-on-fail', '--', 'sh', '-c', CODEMOD)
-    expect(lastLine(good.out)).toMatchObject({ exitCode: 0, rewound: false })
+    expect(JSON.parse(good.out)).toMatchObject({ exitCode: 0, rewound: false })
     expect(await files()).not.toEqual(before)
   })
 
-  test('the JSON is a line of its own behind what the command printed, also behind an open line', async () => {
-    const { out } = await run('--json', '--', 'printf', 'no end')
-    expect(out).toMatch(/^no end\n\{.*\}\n$/)
-    expect(lastLine(out)).toMatchObject({ exitCode: 0, changed: [] })
+  test('with --json standard output is one JSON document, whatever the command prints', async () => {
+    const { out, err } = await run('--json', '--', 'sh', '-c', 'echo line; printf "no end"; echo warning >&2')
+    expect(out).toMatch(/^\{[^\n]*\}\n$/)
+    expect(JSON.parse(out)).toMatchObject({ exitCode: 0, changed: [] })
+    expect(err).toContain('line\nno end')
+    expect(err).toContain('warning\n')
   })
 
   test('what cannot be covered is named, and what cannot be put back as well', async () => {
@@ -96,7 +98,7 @@ describe('run', () => {
       'ln -s a.txt link; rm d/b.txt; mkdir d/b.txt; touch d/b.txt/x; echo x > a.txt; exit 3',
     )
     expect(code).toBe(3)
-    expect(lastLine(out)).toMatchObject({ untracked: ['d/b.txt', 'link'].map(work.path), rewound: false })
+    expect(JSON.parse(out)).toMatchObject({ untracked: ['d/b.txt', 'link'].map(work.path), rewound: false })
     for (const name of ['d/b.txt', 'link']) expect(err).toContain(`not put back: ${name} is not covered\n`)
     expect(await work.read('a.txt')).toBe('a1\n')
   })
@@ -174,7 +176,7 @@ describe('run', () => {
     expect(err.match(/ {2}changed new/g)).toHaveLength(20)
     expect(err).toContain('23 files changed')
     expect(err).toMatch(/… and 3 more\n$/)
-    expect(lastLine(out)).toMatchObject({ changed: { length: 23 } })
+    expect(JSON.parse(out)).toMatchObject({ changed: { length: 23 } })
   })
 
   test('of a command that cannot be started it says what helps, and counts no files', async () => {
@@ -188,7 +190,7 @@ describe('run', () => {
     await fileHistory(work.root, 'snapshot', '../outside.txt')
     const script = 'echo new > a.txt; echo o2 > ../outside.txt; exit 3'
     const { out, err } = await run('--rewind-on-fail', '--json', '--', 'sh', '-c', script)
-    expect(lastLine(out)).toMatchObject({ changed: [work.path('a.txt')], untracked: [], rewound: false })
+    expect(JSON.parse(out)).toMatchObject({ changed: [work.path('a.txt')], untracked: [], rewound: false })
     expect(err).toContain(`not put back: conflict ${work.beside('outside.txt')}: `)
     expect(await work.read('a.txt')).toBe('a1\n')
   })
@@ -273,7 +275,6 @@ describe('signals', () => {
       work.root,
       'run',
       '--rewind-on-fail',
-      '--json',
       '--',
       'sh',
       '-c',
@@ -283,9 +284,9 @@ describe('signals', () => {
     )
     const [pid] = (await printed) as [Buffer]
     child.kill(signal)
-    const { code: exitCode, out } = await ended
+    const { code: exitCode, err } = await ended
     expect(exitCode).toBe(code)
-    expect(lastLine(out)).toMatchObject({ exitCode: code, changed: CHANGED.map(work.path), rewound: true })
+    expect(err).toContain('put back: 3 of 3 files\n')
     expect(await files()).toEqual(before)
     expect(isRunning(Number(pid))).toBe(false)
   })

@@ -69,8 +69,3 @@ export function spawned(cwd: string, ...argv: string[]): Promise<Run> {
   child.stdin?.end()
   return ended
 }
-
-/** The JSON in the last line. */
-export function lastLine(out: string): unknown {
-  return JSON.parse(out.trimEnd().split('\n').at(-1) ?? '')
-}

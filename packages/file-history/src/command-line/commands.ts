@@ -92,7 +92,8 @@ const OPTION_TEXT = `ID is the id of a snapshot; left out, the last run. Of undo
                          changed since: stop (not undo), skip, overwrite
   --list                 undo: the rewinds that can be taken back
   --dry-run              gc: only show it
-  --json                 print the result as JSON; of run, as the last line
+  --json                 print the result as JSON; of run, all that COMMAND
+                         prints goes to standard error then
   --dir DIR              where the history is kept; else in the git directory,
                          without git in .file-history/
   --root DIR             the files it is about; else the git work tree, without

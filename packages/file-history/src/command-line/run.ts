@@ -15,7 +15,7 @@ import type { Ending } from './start-command.ts'
 import { oneLine } from './visible.ts'
 import { whyUncovered } from './why-uncovered.ts'
 
-/** What `run --json` prints as its last line. Paths are absolute. */
+/** What `run --json` prints, on one line. Paths are absolute. */
 interface RunReport {
   /** Of the snapshot made before the command. */
   id: string
@@ -30,11 +30,12 @@ interface RunReport {
 
 /**
  * `file-history run`: makes a snapshot, runs the command and records what it changed; with `--rewind-on-fail` puts that
- * back if it fails. All that is said goes to standard error: standard output is the command's, and behind it the
- * JSON. A failure of the command is never replaced by one of ours.
+ * back if it fails. All that is said goes to standard error. Standard output is the command's, or with `--json` holds
+ * that and nothing else. A failure of the command is never replaced by one of ours.
  */
 export async function runCommand(context: CommandContext): Promise<number> {
-  const command = new GuardedCommand(context.words, context)
+  const isJson = context.options.json === true
+  const command = new GuardedCommand(context.words, context, isJson ? 'stderr' : 'stdout')
   context.onSignal((signal) => command.interrupt(signal))
   const limits = limitsOf(context)
   const place = await findPlace(context)
@@ -106,8 +107,7 @@ async function finish(
   )
   const rewound = isBack && (await putBack(context, history, { id, changed, untracked }))
   const report: RunReport = { id, exitCode: ending.exitCode, changed, untracked, rewound }
-  // The command may have left its last line open; an empty line does no harm.
-  if (context.options.json === true) context.print(`\n${JSON.stringify(report)}\n`)
+  if (context.options.json === true) context.print(`${JSON.stringify(report)}\n`)
   return ending.exitCode
 }
 

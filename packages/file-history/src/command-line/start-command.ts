@@ -17,7 +17,8 @@ const GRACE_MS = 5000
 const POLL_MS = 20
 
 /**
- * A command with our standard input and outputs, and signals passed on to it.
+ * A command with our standard input and outputs, and signals passed on to it. What it prints goes to `output` of ours:
+ * standard error where standard output is for something else.
  *
  * Without a terminal it runs in a process group of its own, and a signal reaches all of the group: a child of it that
  * went on writing would spoil what is put back. With one it stays in our group, which has the keyboard: Ctrl-C
@@ -26,12 +27,18 @@ const POLL_MS = 20
 export class GuardedCommand {
   readonly #words: readonly string[]
   readonly #world: Pick<CommandContext, 'hasTerminal' | 'kill'>
+  readonly #output: 'stdout' | 'stderr'
   #child: ChildProcess | undefined
   #signal: SignalName | undefined
 
-  constructor(words: readonly string[], world: Pick<CommandContext, 'hasTerminal' | 'kill'>) {
+  constructor(
+    words: readonly string[],
+    world: Pick<CommandContext, 'hasTerminal' | 'kill'>,
+    output: 'stdout' | 'stderr' = 'stdout',
+  ) {
     this.#words = words
     this.#world = world
+    this.#output = output
   }
 
   /** Passes a signal on; before the start it keeps the command from being started. */
@@ -60,7 +67,10 @@ export class GuardedCommand {
     const [command = '', ...parameters] = this.#words
     return new Promise((resolve) => {
       try {
-        const child = spawn(command, parameters, { stdio: 'inherit', detached: !this.#world.hasTerminal })
+        const child = spawn(command, parameters, {
+          stdio: ['inherit', this.#output === 'stderr' ? 2 : 'inherit', 'inherit'],
+          detached: !this.#world.hasTerminal,
+        })
         this.#child = child
         child.once('error', (error) => resolve(notStarted(command, error)))
         child.once('exit', (code, signal) => resolve(endingOf(code, signal)))
