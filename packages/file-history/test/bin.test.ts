@@ -171,6 +171,20 @@ describe('run', () => {
     expect((await fileHistory(work.root, 'verify')).out).toBe('no damage\n')
   })
 
+  test('of runs whose snapshots are not listed any more nothing is kept: arguments may be secret', async () => {
+    const noted = work.path('.git/file-history/runs.jsonl')
+    await run('--', 'true', 'first')
+    const [line = ''] = (await fs.readFile(noted, 'utf8')).split('\n')
+    await fs.writeFile(
+      noted,
+      `${line.replace(/run-\w+/, 'run-evicted').replace('first', 'secret')}\n{"torn\n${line}`,
+    )
+    await run('--', 'true', 'second')
+    const left = (await fs.readFile(noted, 'utf8')).trimEnd().split('\n')
+    expect(left).toEqual([line, expect.stringMatching(/"command":\["true","second"\],"exitCode":0\}$/)])
+    expect((await fs.stat(noted)).mode & 0o777).toBe(0o600)
+  })
+
   test('of more than 20 names the rest is counted', async () => {
     const { err, out } = await run('--json', '--', 'sh', '-c', 'for i in $(seq 23); do echo $i > new$i; done')
     expect(err.match(/ {2}changed new/g)).toHaveLength(20)

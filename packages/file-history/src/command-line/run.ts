@@ -58,7 +58,8 @@ export async function runCommand(context: CommandContext): Promise<number> {
       const change = gitChange(git, await readGitState(place.gitDir))
       if (change !== undefined) say(context, change)
     }
-    await noteRun(place.dir, { id, command: context.words, exitCode: covered.result.exitCode })
+    const { exitCode } = covered.result
+    await noteRun(place.dir, { id, command: context.words, exitCode }, history.snapshots())
     return finish(context, history, { ...covered, id, ending: covered.result, root: place.root })
   }
   return withHistory(place, 'write', work, limits)

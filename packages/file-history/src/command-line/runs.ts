@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import { appendRecords, files, isLociError } from '@loci/disk'
+import { isLociError, writeFileAtomic } from '@loci/disk'
 import { readJsonLines } from '../json-lines.ts'
+import type { Snapshot } from '../snapshot.ts'
 
 /** What `list` tells of a run beside its snapshot. Only `file-history` itself uses it: losing it costs that. */
 export interface Run {
@@ -10,18 +11,22 @@ export interface Run {
   exitCode: number
 }
 
-/** Notes a run that has ended in `runs.jsonl` of the history, which only the owner may read. Where it cannot, it does not. */
-export async function noteRun(dir: string, run: Run): Promise<void> {
+/**
+ * Notes a run that has ended in `runs.jsonl` of the history, which only the owner may read: arguments may be secret.
+ * Only the runs of `listed` snapshots stay. Where it cannot, it does not. The history is open for writing.
+ */
+export async function noteRun(dir: string, run: Run, listed: readonly Snapshot[]): Promise<void> {
   try {
-    const file = await files.open(runsFile(dir), 'a+', 0o600)
-    try {
-      await appendRecords(file, Buffer.from(`${JSON.stringify(run)}\n`))
-    } finally {
-      await file.close()
-    }
+    const runs = (await readRuns(dir)).set(run.id, run)
+    const kept = listed.flatMap(({ messageId }) => runs.get(messageId) ?? [])
+    await writeFileAtomic(runsFile(dir), jsonLines(kept), { mode: 0o600 })
   } catch (error) {
     if (!isLociError(error)) throw error
   }
+}
+
+function jsonLines(runs: readonly Run[]): string {
+  return runs.map(({ id, command, exitCode }) => `${JSON.stringify({ id, command, exitCode })}\n`).join('')
 }
 
 /** The runs that were noted, by id. What cannot be read is not there. */
