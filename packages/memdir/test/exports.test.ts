@@ -6,6 +6,7 @@ test('the public names', () => {
     'MAX_ENTRYPOINT_BYTES',
     'MAX_ENTRYPOINT_LINES',
     'MAX_MEMORY_LINES',
+    'createMemoryExtractor',
     'dailyLogTemplate',
     'explainAutoMemory',
     'isAutoMemoryEnabled',
