@@ -2,7 +2,7 @@ import * as fs from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fileHistory, spawned } from './command-line.ts'
 
 let work: Tree
@@ -115,6 +115,60 @@ test.each(['list', 'verify', 'diff', 'rewind', 'undo', 'gc', 'unlock'])(
     expect(await work.snapshot()).toEqual(before)
   },
 )
+
+describe('where --dir is a folder that is no history', () => {
+  const READING = ['list', 'verify', 'diff', 'rewind', 'undo', 'gc', 'unlock']
+  const refused = async (dir: string, why: RegExp, commands: readonly string[][]): Promise<void> => {
+    const before = await work.snapshot()
+    for (const command of commands) {
+      const [name = '', ...rest] = command
+      const { code, out, err } = await fileHistory(work.path('top'), name, '--dir', dir, ...rest)
+      expect({ name, code, out }).toEqual({ name, code: 125, out: '' })
+      expect(err).toMatch(/^file-history: [^\n]+ \[[A-Z_]+\]\n$/)
+      expect(err).toMatch(why)
+    }
+    expect(await work.snapshot()).toEqual(before)
+  }
+  const all = [...READING.map((name) => [name]), ['snapshot', 'a.txt'], ['run', '--', 'true']]
+
+  test('but holds something else: every command is refused in one line, and changes nothing', async () => {
+    await refused('sub', /"\S+\/top\/sub" is no file history: it holds other files; /, all)
+    await refused('.', /is no file history: it holds other files; /, all)
+  })
+
+  test('but a file', async () => {
+    await refused('a.txt', /"\S+\/top\/a\.txt" is a file; --dir takes the folder of a history/, all)
+  })
+
+  test('but that of a session, whose transcript has the snapshots, or that lost them: gc takes no backup away', async () => {
+    await put('session/0123456789abcdef@v1', 'backup')
+    await refused('../session', /"\S+\/session" has no snapshots\.jsonl: /, all)
+  })
+
+  test('but empty: there is none yet, and run makes one', async () => {
+    await fs.mkdir(work.path('empty'))
+    await refused(
+      '../empty',
+      /There is no file history in "\S+\/empty"; /,
+      READING.map((name) => [name]),
+    )
+    expect((await change('top', '--dir', '../empty')).code).toBe(0)
+    expect((await fileHistory(work.path('top'), 'list', '--dir', '../empty')).out).toMatch(/^run-/)
+  })
+})
+
+test('where the history in the git directory lost its snapshots.jsonl, that is no answer; run makes a new one', async () => {
+  await put('top/.git/HEAD', HEAD)
+  await change('top')
+  await fs.rm(work.path('top/.git/file-history/snapshots.jsonl'))
+  for (const command of ['list', 'verify', 'diff', 'gc']) {
+    const { code, err } = await fileHistory(work.path('top'), command)
+    expect(code).toBe(125)
+    expect(err).toMatch(/^file-history: "\S+\/top\/\.git\/file-history" has no snapshots\.jsonl: [^\n]+\n$/)
+  }
+  expect((await change('top')).code).toBe(0)
+  expect((await fileHistory(work.path('top'), 'list')).out).toMatch(/^run-/)
+})
 
 test('where a directory above has a history, it is said how to get at that', async () => {
   await put('top/.git/HEAD', HEAD)

@@ -1,8 +1,10 @@
 import { basename, dirname, join, resolve } from 'node:path'
-import { fileErrno, files, LociError, orAbsent, writeFileAtomic } from '@loci/disk'
-import type { FileStats } from '@loci/disk'
+import { fileErrno, files, isLociError, LociError, orAbsent, writeFileAtomic } from '@loci/disk'
+import { BACKUP_NAME } from '../backup.ts'
 import { openFileHistory } from '../file-history.ts'
 import type { FileHistory, FileHistoryOptions } from '../file-history.ts'
+import { defaultLedgerPath } from '../ledger.ts'
+import { findWorkTree } from '../work-tree.ts'
 import { UsageError } from './arguments.ts'
 import type { CommandContext } from './command-context.ts'
 import { oneLine } from './visible.ts'
@@ -50,70 +52,69 @@ function historyIn(folder: string): string {
   return basename(folder) === OWN_FOLDER ? join(folder, 'history') : folder
 }
 
-interface WorkTree {
-  root: string
-  /** Absent where `.git` names a directory that is not there, such as a worktree mounted without its repository. */
-  gitDir?: string
-}
-
-/** The nearest directory upwards with a `.git`: a directory, or a file that names one (a worktree, a submodule). */
-async function findWorkTree(start: string): Promise<WorkTree | undefined> {
-  for (let root = start; ; root = dirname(root)) {
-    const path = join(root, '.git')
-    const stats = await look(path)
-    if (stats?.isFile() === true) {
-      const named = /^gitdir: (.+?)\r?\n*$/.exec((await files.readFile(path)).toString('utf8'))?.[1]
-      const gitDir = named === undefined ? undefined : resolve(root, named)
-      return gitDir !== undefined && (await isGitDirectory(gitDir)) ? { root, gitDir } : { root }
-    }
-    if (stats?.isDirectory() === true && (await isGitDirectory(path))) return { root, gitDir: path }
-    if (root === dirname(root)) return undefined
-  }
-}
-
-async function isGitDirectory(path: string): Promise<boolean> {
-  return (await look(join(path, 'HEAD'))) !== undefined
-}
-
-/** What is there, as far as it can be seen: above the start there may be directories that are closed to us. */
-async function look(path: string): Promise<FileStats | undefined> {
-  try {
-    return await orAbsent(files.stat(path))
-  } catch (error) {
-    if (fileErrno(error) === 'EACCES' || fileErrno(error) === 'ENOTDIR') return undefined
-    throw error
-  }
-}
-
-/** Makes room for a history that need not exist yet. */
-export async function preparePlace({ dir }: Place): Promise<void> {
-  const folder = dirname(dir)
+/**
+ * Makes room for a history that need not exist yet.
+ *
+ * @throws {LociError} PATH_INVALID where `--dir` names what is no history, or not one of ours
+ */
+export async function preparePlace(place: Place): Promise<void> {
+  const found = await lookInto(place.dir)
+  const isOurs = found === 'history' || found === 'nothing' || (found === 'no ledger' && !place.isGiven)
+  if (!isOurs) throw new LociError('PATH_INVALID', await whatIsThere(place, found))
+  const folder = dirname(place.dir)
   if (basename(folder) !== OWN_FOLDER) return
   await files.mkdir(folder)
   await writeFileAtomic(join(folder, '.gitignore'), '*\n', { ifAbsent: true })
 }
 
-/** Whether there is a history. */
-async function hasHistory({ dir }: Pick<Place, 'dir'>): Promise<boolean> {
-  return (await orAbsent(files.stat(dir))) !== undefined
+/** What a folder holds; `no ledger`: backups of a history, and nothing that says whose they are. */
+type Found = 'history' | 'nothing' | 'no ledger' | 'other files' | 'a file'
+
+/** What a history may hold that has no snapshot yet. */
+const BEGUN = /^(?:\..*\.tmp|stat\.json|base|undo)$/
+
+async function lookInto(dir: string): Promise<Found> {
+  try {
+    const names = ((await orAbsent(files.readdir(dir))) ?? []).map(({ name }) => name)
+    if (names.includes(basename(defaultLedgerPath(dir)))) return 'history'
+    if (names.some((name) => BACKUP_NAME.test(name) || name === 'edits.jsonl')) return 'no ledger'
+    return names.every((name) => BEGUN.test(name)) ? 'nothing' : 'other files'
+  } catch (error) {
+    if (fileErrno(error) === 'ENOTDIR') return 'a file'
+    throw error
+  }
+}
+
+async function whatIsThere(place: Place, found: Exclude<Found, 'history'>): Promise<string> {
+  const dir = JSON.stringify(place.dir)
+  if (found === 'nothing') return `There is no file history in ${dir}; ${await advice(place)}`
+  if (found === 'a file') return `${dir} is a file; --dir takes the folder of a history`
+  if (found === 'other files') {
+    return `${dir} is no file history: it holds other files; --dir takes the folder of a history, or a new one`
+  }
+  return place.isGiven
+    ? `${dir} has no snapshots.jsonl: they are lost, or in the transcript of a session, whose program can rewind; --dir takes another folder`
+    : `${dir} has no snapshots.jsonl: they are lost; file-history run -- COMMAND begins anew`
 }
 
 /** @throws {LociError} SNAPSHOT_NOT_FOUND when there is no history */
 export async function requireHistory(place: Place): Promise<void> {
-  if (await hasHistory(place)) return
-  const message = `There is no file history in ${JSON.stringify(place.dir)}; ${await advice(place)}`
+  const found = await lookInto(place.dir)
+  if (found === 'history') return
+  const message = await whatIsThere(place, found)
   throw new LociError('SNAPSHOT_NOT_FOUND', message, { details: { dir: place.dir } })
 }
 
 /**
- * Whether there is a history: for what has an answer without one too. That a folder that somebody named is not there is
- * a slip of the pen, and no answer.
+ * Whether there is a history: for what has an answer without one too. That a folder that somebody named has none is a
+ * slip of the pen, and no answer; nor is a history that cannot be read.
  *
- * @throws {LociError} SNAPSHOT_NOT_FOUND when there is none where `--dir` says
+ * @throws {LociError} SNAPSHOT_NOT_FOUND then
  */
 export async function findHistory(place: Place): Promise<boolean> {
-  if (place.isGiven) await requireHistory(place)
-  return hasHistory(place)
+  if (!place.isGiven && (await lookInto(place.dir)) === 'nothing') return false
+  await requireHistory(place)
+  return true
 }
 
 /** What to say where a folder that nobody named has no history yet. */
@@ -123,12 +124,23 @@ export async function noHistory(place: Place): Promise<string> {
 
 /** How to get at a history: in a directory above the root there may be one. */
 async function advice(place: Place): Promise<string> {
+  if (place.isGiven) return 'run or snapshot with that --dir make one'
   for (let below = place.root, above = dirname(below); above !== below; above = dirname(below)) {
     const { dir } = await findPlace({ startDir: above, options: { root: above } })
-    if (!place.isGiven && (await hasHistory({ dir }))) return `--root ${JSON.stringify(above)} has one`
+    if (await isHistory(dir)) return `--root ${JSON.stringify(above)} has one`
     below = above
   }
   return 'file-history run -- COMMAND makes one'
+}
+
+/** As far as it can be seen: above the root there may be directories that are closed to us. */
+async function isHistory(dir: string): Promise<boolean> {
+  try {
+    return (await lookInto(dir)) === 'history'
+  } catch (error) {
+    if (isLociError(error)) return false
+    throw error
+  }
 }
 
 /** Opens a history for `work` and closes it again. @throws {LociError} as `openFileHistory`, and what `work` throws */
