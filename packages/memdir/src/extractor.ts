@@ -46,10 +46,10 @@ export interface MemoryExtractor {
 const MIN_NEW_MESSAGES = 4
 
 /** The tools a fork may call, by the names that the instruction uses. */
-const ALLOWED_TOOLS = ['SaveMemory', 'SearchMemory']
+const ALLOWED_TOOLS: readonly string[] = ['SaveMemory', 'SearchMemory']
 
 /** What the fork is told. The same each time. */
-export const EXTRACTION_INSTRUCTION = `<context name="memory-extraction">
+export const EXTRACTION_INSTRUCTION: string = `<context name="memory-extraction">
 This is not from the user, who does not see what you do now. Their turn is over. Look back over the conversation above for what a later session should know and memory does not hold yet, by the rules of what to remember and what not.
 
 - Only ${ALLOWED_TOOLS.join(' and ')} can be called now; every other tool is refused.
