@@ -1,7 +1,9 @@
-import { join } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { files, OPEN_REGULAR } from '@loci/disk'
 import ignore from 'ignore'
 import type { Ignore } from 'ignore'
+import { commonGitDir, findWorkTree } from './work-tree.ts'
+import type { WorkTree } from './work-tree.ts'
 
 /** A file of rules beyond this says nothing: what it would have left out is covered. */
 const MAX_RULES_BYTES = 1 << 20
@@ -13,22 +15,31 @@ const MAX_RULES_BYTES = 1 << 20
  */
 export class IgnoreRules {
   readonly #rules: Ignore
+  /** From the folder that the rules are said from to the one that keys are from; ends with `/` unless empty. */
+  readonly #prefix: string
 
-  constructor(rules: Ignore = ignore({ ignorecase: false })) {
+  constructor(rules: Ignore = ignore({ ignorecase: false }), prefix = '') {
     this.#rules = rules
+    this.#prefix = prefix
   }
 
-  /** These rules, and then those that `text` holds for all below `folder` (its path from the root, `''` for that). */
+  /** These rules, and then those that `text` holds for all below `folder` (its key, `''` for where keys are from). */
   with(folder: string, text: string): IgnoreRules {
     const lines = text.replace(/^\uFEFF/, '').split(/\r?\n/)
-    const patterns = lines.flatMap((line) => rebased(folder, line) ?? [])
+    const place = `${this.#prefix}${folder}`.replace(/\/$/, '')
+    const patterns = lines.flatMap((line) => rebased(place, line) ?? [])
     if (patterns.length === 0) return this
-    return new IgnoreRules(ignore({ ignorecase: false }).add(this.#rules).add(patterns))
+    return new IgnoreRules(ignore({ ignorecase: false }).add(this.#rules).add(patterns), this.#prefix)
   }
 
   /** Whether the file, or directory, at `key` is left out; asked from the top down, so nothing above it is. */
   ignores(key: string, kind: 'file' | 'directory'): boolean {
-    return this.#rules.ignores(kind === 'directory' ? `${key}/` : key)
+    return this.#rules.ignores(`${this.#prefix}${key}${kind === 'directory' ? '/' : ''}`)
+  }
+
+  /** The same rules for keys that are from `folder`. */
+  from(folder: string): IgnoreRules {
+    return new IgnoreRules(this.#rules, `${this.#prefix}${folder}/`)
   }
 }
 
@@ -46,14 +57,37 @@ function rebased(folder: string, line: string): string | undefined {
   return `${isNegative ? '!' : ''}${prefix}${isTied ? '/' : '/**/'}${rest}`
 }
 
-/** The rules of the folder `root` itself that no walk meets: `.git/info/exclude`, unless a link leads there. */
-export async function loadExclude(root: string): Promise<IgnoreRules> {
-  const rules = new IgnoreRules()
-  for (const folder of ['.git', '.git/info']) {
-    const stats = await files.lstat(join(root, folder)).catch(() => undefined)
-    if (stats?.isDirectory() !== true) return rules
+/**
+ * The rules for all below `root` that no walk from there meets: of its git work tree `info/exclude`, and the `.gitignore`
+ * files of the folders above it. None where those would leave out `root` itself: it was chosen nevertheless.
+ */
+export async function loadRulesAbove(root: string): Promise<IgnoreRules> {
+  const tree = await findWorkTree(root).catch(() => undefined)
+  if (tree === undefined) return new IgnoreRules()
+  let rules = new IgnoreRules().with('', await readExclude(tree))
+  const inside = relative(tree.root, root).split(sep).join('/')
+  if (inside === '') return rules
+  for (const folder of ['', ...parentsOf(inside)]) {
+    rules = rules.with(folder, await readRules(join(tree.root, folder, '.gitignore')))
   }
-  return rules.with('', await readRules(join(root, '.git/info/exclude')))
+  return rules.ignores(inside, 'directory') ? new IgnoreRules() : rules.from(inside)
+}
+
+/** The text of `info/exclude`; empty where a link leads there. */
+async function readExclude({ gitDir }: WorkTree): Promise<string> {
+  if (gitDir === undefined) return ''
+  const info = join(await commonGitDir(gitDir).catch(() => gitDir), 'info')
+  const stats = await files.lstat(info).catch(() => undefined)
+  return stats?.isDirectory() === true ? readRules(join(info, 'exclude')) : ''
+}
+
+/** The directories that `key` is below, the root apart, outermost first. */
+export function parentsOf(key: string): string[] {
+  const parents: string[] = []
+  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+    parents.push(key.slice(0, slash))
+  }
+  return parents
 }
 
 /** The text of a file of rules; empty where it cannot be read, is a link, no file, or too long. */

@@ -1,5 +1,5 @@
 import type { Base } from './base-index.ts'
-import { parentsOf } from './walk-tree.ts'
+import { parentsOf } from './ignore-rules.ts'
 import type { Walk, WalkedFile } from './walk-tree.ts'
 
 /** What differs between two looks at a tree, by key. */

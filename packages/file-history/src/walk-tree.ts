@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { errorMessage, files, filesNow, isAbsent } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { kindOf, modeOf, stampOf } from './compare.ts'
-import { loadExclude, readRules } from './ignore-rules.ts'
+import { loadRulesAbove, parentsOf, readRules } from './ignore-rules.ts'
 import type { IgnoreRules } from './ignore-rules.ts'
 import { inParallel, pace } from './in-parallel.ts'
 import { realDirectory } from './track-path.ts'
@@ -21,7 +21,7 @@ export interface WalkedFile {
   /** Inode, mtime and ctime: equal for a file that nobody touched, unless within one tick of the clock. */
   stamp: string
   ctimeMs: number
-  /** By a `.gitignore` or `.git/info/exclude`. */
+  /** By a `.gitignore` or git's `info/exclude`. */
   isIgnored: boolean
 }
 
@@ -80,7 +80,7 @@ class TreeWalk implements Walk {
   }
 
   async run(): Promise<void> {
-    this.#soon.push({ key: '', rules: await loadExclude(this.#root) })
+    this.#soon.push({ key: '', rules: await loadRulesAbove(this.#root) })
     for (let folder = this.#next(); folder !== undefined; folder = this.#next())
       await this.#walkFolder(folder)
     const unseen = [...this.#options.always].filter((key) => !this.files.has(key) && !key.startsWith('/'))
@@ -162,15 +162,6 @@ function walkedFile(key: string, kind: WalkedFile['kind'], stats: FileStats, isI
     ctimeMs: Number(stats.ctimeMs),
     isIgnored,
   }
-}
-
-/** The directories that `key` is below, the root apart, outermost first. */
-export function parentsOf(key: string): string[] {
-  const parents: string[] = []
-  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-    parents.push(key.slice(0, slash))
-  }
-  return parents
 }
 
 async function lookUnspellable(folder: string, key: string): Promise<WalkedFile> {

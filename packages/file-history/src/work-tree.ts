@@ -37,3 +37,9 @@ async function look(path: string): Promise<FileStats | undefined> {
     throw error
   }
 }
+
+/** The git directory of the repository itself, where that of a worktree keeps only what is its own. */
+export async function commonGitDir(gitDir: string): Promise<string> {
+  const named = await orAbsent(files.readFile(join(gitDir, 'commondir')))
+  return named === undefined ? gitDir : resolve(gitDir, named.toString('utf8').trim())
+}

@@ -67,7 +67,7 @@ const RULES: { what: string; rules: Record<string, string>; files: string[]; ign
   },
   {
     what: '.git/info/exclude counts before all others; upper and lower case differ',
-    rules: { '.git/info/exclude': '*.tmp\n/local\n', 'd/.gitignore': '!*.tmp\n' },
+    rules: { '.git/HEAD': '', '.git/info/exclude': '*.tmp\n/local\n', 'd/.gitignore': '!*.tmp\n' },
     files: ['a.tmp', 'a.TMP', 'local/x', 'd/b.tmp'],
     ignored: ['a.tmp', 'local/x'],
   },

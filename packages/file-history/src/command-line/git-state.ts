@@ -1,6 +1,7 @@
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { files, isLociError } from '@loci/disk'
 import { stampOf } from '../compare.ts'
+import { commonGitDir } from '../work-tree.ts'
 
 /** What git keeps beside the files, as far as that can be seen without running git. */
 export interface GitState {
@@ -21,7 +22,7 @@ export async function readGitState(gitDir: string): Promise<GitState> {
 
 /** Of a worktree the branches are in the repository that it belongs to. */
 async function commitOf(gitDir: string, ref: string): Promise<string> {
-  const common = resolve(gitDir, (await textOf(join(gitDir, 'commondir'))).trim())
+  const common = await commonGitDir(gitDir).catch(absent)
   const loose = await textOf(join(common, ref))
   if (loose !== '') return loose
   const packed = (await textOf(join(common, 'packed-refs'))).split('\n')

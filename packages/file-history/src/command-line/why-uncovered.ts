@@ -1,9 +1,8 @@
 import { join, relative } from 'node:path'
 import { isLociError } from '@loci/disk'
 import { kindOf } from '../compare.ts'
-import { loadExclude, readRules } from '../ignore-rules.ts'
+import { loadRulesAbove, parentsOf, readRules } from '../ignore-rules.ts'
 import { statOf } from '../track-path.ts'
-import { parentsOf } from '../walk-tree.ts'
 
 /** Why a run did not cover what it changed at `path`, as far as that can be seen afterwards. For people. */
 export async function whyUncovered(root: string, path: string): Promise<string> {
@@ -30,7 +29,7 @@ async function kindAt(path: string): Promise<ReturnType<typeof kindOf> | 'absent
 }
 
 async function isIgnored(root: string, key: string, kind: 'file' | 'directory'): Promise<boolean> {
-  let rules = await loadExclude(root)
+  let rules = await loadRulesAbove(root)
   for (const folder of ['', ...parentsOf(key)]) {
     if (folder !== '' && rules.ignores(folder, 'directory')) return true
     rules = rules.with(folder, await readRules(join(root, folder, '.gitignore')))
