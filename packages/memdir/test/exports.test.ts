@@ -16,6 +16,7 @@ test('the public names', () => {
     'memoryRoot',
     'openMemdir',
     'saveMemory',
+    'scanForSecrets',
     'truncateEntrypointContent',
   ])
 })
