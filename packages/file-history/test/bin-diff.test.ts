@@ -94,6 +94,30 @@ describe('diff is what git apply takes', () => {
     )
   })
 
+  test('a text is told in lines, however many: made, gone, or another altogether', async () => {
+    const many = (word: string, end = ''): string =>
+      Array.from({ length: 3000 }, (_, index) => `${word} ${index}\r\n`).join('') + end
+    const late = `${many('nul')}\0\n`
+    const before = {
+      'gone.txt': many('g', 'no end'),
+      'other.txt': many('o'),
+      'shrunk.txt': many('s'),
+      'd/nul': late,
+    }
+    const after = {
+      'made.txt': many('m'),
+      'other.txt': many('p', 'no end'),
+      'shrunk.txt': '',
+      'd/nul': many('lun'),
+    }
+    await change(before, { ...after, 'new.sh': { text: many('n'), mode: 0o755 } })
+    const { code, out, err } = await run('diff')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).not.toContain('GIT binary patch')
+    expect(out).toContain('\n--- /dev/null\n+++ b/made.txt\n@@ -0,0 +1,3000 @@\n+m 0\r\n+m 1\r\n')
+    expect(await applied(before, out)).toEqual(await work.files())
+  })
+
   test('a file beyond 16 MiB is named apart, and the rest is a patch still', async () => {
     await change({ 'a.txt': 'a1\n' }, { 'a.txt': 'a2\n', big: Buffer.alloc((16 << 20) + 1) })
     const { code, out, err } = await run('diff')

@@ -1,5 +1,6 @@
 import type { FileChange } from '../describe-change.ts'
 import { binaryPatch } from './binary-patch.ts'
+import { wholePatch } from './whole-patch.ts'
 
 const EXECUTABLE = 0o111
 /** Characters that git writes as escapes in a quoted name. */
@@ -21,7 +22,7 @@ export interface Contents {
   after: Uint8Array | null
 }
 
-/** Whether a change can be told in lines, or has none to tell; else {@link gitDiff} needs the bytes. Pure. */
+/** Whether a change tells its lines, or has none to tell; else {@link gitDiff} needs the bytes. Pure. */
 export function isToldInLines({ kind, binary, patch = '' }: FileChange): boolean {
   if (kind === 'mode' || patch.includes('\n@@ ')) return true
   // An empty file that comes or goes.
@@ -30,7 +31,7 @@ export function isToldInLines({ kind, binary, patch = '' }: FileChange): boolean
 
 /**
  * A change as git writes it, so that `git apply` makes the same one. `name` is relative to the root; `contents` are for
- * what is not told in lines. Of modes git knows only whether a file is executable: others are a line in front, which
+ * what does not tell its lines. Of modes git knows only whether a file is executable: others are a line in front, which
  * `git apply` passes over. Pure.
  */
 export function gitDiff(change: FileChange, name: string, contents?: Contents): string {
@@ -39,7 +40,10 @@ export function gitDiff(change: FileChange, name: string, contents?: Contents): 
   const { note = '', header = '' } = modeLines(change.modeBefore ?? null, change.modeAfter ?? null)
   const isNamed = change.kind !== 'mode' || header !== ''
   const start = `${note && `${to}: ${note}`}${isNamed ? `diff --git ${from} ${to}\n` : ''}${header}`
-  if (contents !== undefined) return `${start}${binaryPatch(contents.before, contents.after)}`
+  if (contents !== undefined) {
+    const { before, after } = contents
+    return start + (change.binary ? binaryPatch(before, after) : wholePatch(from, to, contents))
+  }
   if (!patch.includes('\n@@ ')) return start
   return `${start}${patch.endsWith('\n') ? patch : `${patch}\n`}`
 }
