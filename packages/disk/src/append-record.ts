@@ -46,8 +46,7 @@ export async function appendRecords(file: OpenFile, bytes: Uint8Array, known?: A
  * {@link appendRecords} without waiting, for a little (up to 64 KiB) and a file opened with `OPEN_APPEND`: opening,
  * looking and closing on another thread would take longer than all of it.
  */
-export function appendRecordsNow(file: FileNow, bytes: Uint8Array): void {
-  const { size } = file.stat()
+export function appendRecordsNow(file: FileNow, bytes: Uint8Array, size: number = file.stat().size): void {
   if (bytes.length === 0) return
   const last = new Uint8Array(1)
   const isTorn = size > 0 && file.readFull(last, size - 1) > 0 && last[0] !== NEWLINE

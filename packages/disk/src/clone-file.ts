@@ -1,5 +1,6 @@
 import { cannotShare, publishNew, removeQuietly, temporaryName } from './atomic-write.ts'
 import { files } from './file-operations.ts'
+import { filesNow } from './files-now.ts'
 
 /**
  * Makes `to`, which must not exist, equal to the regular file `from` in bytes and permission bits.
@@ -16,7 +17,7 @@ export async function cloneFile(
 ): Promise<'linked' | 'cloned' | 'copied'> {
   if (options.link === true) {
     try {
-      await files.link(from, to)
+      filesNow.link(from, to)
       return 'linked'
     } catch (error) {
       if (!cannotShare(error)) throw error

@@ -41,6 +41,8 @@ export const filesNow = {
     }
   },
   rename: (from: string, to: string): void => runNow('rename', to, () => fs.renameSync(from, to)),
+  link: (from: string, to: string): void => runNow('link', to, () => fs.linkSync(from, to)),
+  unlink: (path: string): void => runNow('unlink', path, () => fs.unlinkSync(path)),
   /** Opens the file, hands it to `look`, closes it whatever happens, and returns what `look` does. */
   look: <T>(path: string, flags: string | number, look: (file: FileNow) => T): T => {
     const descriptor = runNow('open', path, () => fs.openSync(path, flags))

@@ -15,7 +15,7 @@ import type { FileStats } from '@loci/disk'
 import { compareStatsAndContent, isSameState, kindOf, lookAt, modeOf, statNow, stateOf } from './compare.ts'
 import type { FileState } from './compare.ts'
 import { pace } from './in-parallel.ts'
-import { isUntouched, isSettled, readSteady } from './read-small.ts'
+import { isUntouched, isSettled, readSteady, SMALL_BYTES } from './read-small.ts'
 import type { Backup } from './snapshot.ts'
 
 /**
@@ -100,13 +100,13 @@ async function copyLooking(
 ): Promise<{ state: FileState; live: FileStats } | undefined> {
   for (let round = 0; round < TRIES; round += 1) {
     while (pace.turn) await pace.turn
-    const nowMs = Date.now()
-    const before = statNow(path)
-    if (before === undefined) return undefined
-    if (!before.isFile()) throw changedKind(path, kindOf(before))
     try {
       const small = copySmall(path, staged)
       if (small !== undefined) return small
+      const nowMs = Date.now()
+      const before = statNow(path)
+      if (before === undefined) return undefined
+      if (!before.isFile()) throw changedKind(path, kindOf(before))
       if ((await orAbsent(copyTo(path, staged))) === undefined) return undefined
       const copy = await lookAt(staged)
       if (copy.kind !== 'file') throw changedKind(staged, copy.kind)
@@ -209,7 +209,17 @@ export async function createBackup(options: {
       }
     }
   } finally {
-    await removeScratch(staged)
+    if (state.sizeBytes > SMALL_BYTES) await removeScratch(staged)
+    else removeSmall(staged)
+  }
+}
+
+/** As {@link removeScratch}, of a file that is small, or has another name. */
+function removeSmall(path: string): void {
+  try {
+    filesNow.unlink(path)
+  } catch {
+    // It harms nobody.
   }
 }
 

@@ -1,7 +1,8 @@
+import { Batches } from './batches.ts'
 import type { Anchor } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { KeyedQueue } from './keyed-queue.ts'
-import type { SnapshotLedger } from './ledger.ts'
+import type { BatchLedger, SnapshotLedger } from './ledger.ts'
 import { identityOf, joinSnapshot, removeJoined } from './snapshot.ts'
 import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } from './snapshot.ts'
 
@@ -11,22 +12,21 @@ import type { Backup, FileHistoryState, HistoryCell, LedgerRecord, Snapshot } fr
  */
 export class Commits {
   readonly #cell: HistoryCell
-  readonly #ledger: SnapshotLedger
   readonly #log: EditLog
   readonly #clock: () => Date
-  readonly #queue = new KeyedQueue()
+  readonly #append: (record: LedgerRecord) => Promise<void>
   /** Snapshots over the limit at opening, until it is recorded that they are evicted. */
   #overdue: readonly Snapshot[]
 
   constructor(parts: {
     cell: HistoryCell
-    ledger: SnapshotLedger
+    ledger: SnapshotLedger | BatchLedger
     log: EditLog
     clock: () => Date
     overdue: readonly Snapshot[]
   }) {
     this.#cell = parts.cell
-    this.#ledger = parts.ledger
+    this.#append = inOrder(parts.ledger)
     this.#log = parts.log
     this.#clock = parts.clock
     this.#overdue = parts.overdue
@@ -93,7 +93,7 @@ export class Commits {
     try {
       this.#cell.setState(change)
       const line = record()
-      await this.#queue.run('ledger', () => this.#ledger.append(line))
+      await this.#append(line)
     } catch (error) {
       try {
         this.#cell.setState(takeBack)
@@ -119,4 +119,14 @@ export class Commits {
       throw error
     }
   }
+}
+
+/** Appends in the order of the calls: one record after another where the ledger is somebody's own. */
+function inOrder(ledger: SnapshotLedger | BatchLedger): (record: LedgerRecord) => Promise<void> {
+  if ('appendAll' in ledger) {
+    const batches = new Batches<LedgerRecord>((records) => ledger.appendAll(records))
+    return (record) => batches.add([record])
+  }
+  const queue = new KeyedQueue()
+  return (record) => queue.run('ledger', () => ledger.append(record))
 }

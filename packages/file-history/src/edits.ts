@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Damage } from '@loci/disk'
+import { Batches } from './batches.ts'
 import { isSameState } from './compare.ts'
 import type { FileState } from './compare.ts'
 import { isSameAnchor, parseEditRecord } from './edit-record.ts'
@@ -48,9 +49,7 @@ export class EditLog {
   #here: { history?: FileHistoryState; identities: ReadonlySet<string> } = { identities: new Set() }
   #commandsSeen = 0
   #sequence = 0
-  #appending: Promise<unknown> = Promise.resolve()
-  #waiting: EditRecord[] = []
-  #nextWrite: Promise<void> | undefined
+  readonly #writes = new Batches<EditRecord>((records) => this.#write(records))
 
   private constructor(path: string) {
     this.path = path
@@ -81,17 +80,10 @@ export class EditLog {
    * others are being written are written together.
    */
   append(records: readonly EditRecord[]): Promise<void> {
-    this.#waiting.push(...records)
-    this.#nextWrite ??= this.#appendAfter(this.#appending)
-    return this.#nextWrite
+    return this.#writes.add(records)
   }
 
-  async #appendAfter(earlier: Promise<unknown>): Promise<void> {
-    await earlier
-    const records = this.#waiting
-    this.#waiting = []
-    this.#appending = this.#nextWrite?.catch(() => undefined) ?? Promise.resolve()
-    this.#nextWrite = undefined
+  async #write(records: readonly EditRecord[]): Promise<void> {
     await appendJsonLines(this.path, records)
     for (const record of records) this.#apply(record)
   }

@@ -103,8 +103,9 @@ export async function appendJsonLines(path: string, values: readonly unknown[]):
 function appendAtOnce(path: string, bytes: Uint8Array): boolean {
   try {
     return filesNow.look(path, OPEN_APPEND, (file) => {
-      if (file.stat().nlink > 1) return false
-      appendRecordsNow(file, bytes)
+      const { nlink, size } = file.stat()
+      if (nlink > 1) return false
+      appendRecordsNow(file, bytes, size)
       return true
     })
   } catch (error) {

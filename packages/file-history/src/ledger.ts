@@ -23,11 +23,17 @@ export function defaultLedgerPath(dir: string): string {
   return join(dir, 'snapshots.jsonl')
 }
 
+/** A ledger that takes several records in one write. */
+export interface BatchLedger extends SnapshotLedger {
+  appendAll(records: readonly LedgerRecord[]): Promise<void>
+}
+
 /** A ledger in the JSON Lines file `path`. Lines that cannot be read are left out and stay where they are. */
-export function fileLedger(path: string): SnapshotLedger {
+export function fileLedger(path: string): BatchLedger {
   return {
     load: async () => (await readLedger(path)).records,
     append: (record) => appendJsonLines(path, [record]),
+    appendAll: (records) => appendJsonLines(path, records),
     damage: async () => (await readLedger(path)).damage,
   }
 }

@@ -1,4 +1,4 @@
-import { fileErrno, filesNow, isAbsent, OPEN_REGULAR } from '@loci/disk'
+import { fileErrno, filesNow, OPEN_REGULAR } from '@loci/disk'
 import type { FileStats } from '@loci/disk'
 import { pace } from './in-parallel.ts'
 
@@ -22,6 +22,9 @@ export function isUntouched(a: FileStats, b: FileStats): boolean {
     a.dev === b.dev
   )
 }
+
+/** What opening says where there is nothing, or something that is no regular file. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
 
 const SETTLED_NS = 1_000_000_000n
 
@@ -56,7 +59,7 @@ export function readSmall(
       return isUntouched(before, stats) ? { bytes, stats } : undefined
     })
   } catch (error) {
-    if (isAbsent(error) || fileErrno(error) === 'ELOOP') return undefined
+    if (NO_FILE.has(fileErrno(error) ?? '')) return undefined
     throw error
   }
 }

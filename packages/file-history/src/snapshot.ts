@@ -1,3 +1,5 @@
+import { joinedTo, withJoined, withKeys, withTracked } from './joins.ts'
+
 /** One recorded state of one file. */
 export interface Backup {
   /** Name inside the backup folder; `null`: the file did not exist. */
@@ -75,9 +77,10 @@ export function identityOf(snapshot: { messageId: string; timestamp: string }): 
 
 /** The backup of `key` in `snapshot`. Own properties only: a file may be called `constructor`. */
 export function backupOf(snapshot: Snapshot | undefined, key: string): Backup | undefined {
-  return snapshot && Object.hasOwn(snapshot.trackedFileBackups, key)
-    ? snapshot.trackedFileBackups[key]
-    : undefined
+  if (snapshot === undefined) return undefined
+  const joins = joinedTo(snapshot)
+  const first = joins?.first ?? snapshot.trackedFileBackups
+  return joins?.joined.get(key) ?? (Object.hasOwn(first, key) ? first[key] : undefined)
 }
 
 /**
@@ -128,10 +131,7 @@ export function foldLedger(records: readonly LedgerRecord[]): {
 function joinAt(snapshots: Snapshot[], index: number, key: string, backup: Backup): void {
   const snapshot = snapshots[index]
   if (snapshot === undefined || backupOf(snapshot, key) !== undefined) return
-  snapshots[index] = {
-    ...snapshot,
-    trackedFileBackups: { ...snapshot.trackedFileBackups, [key]: backup },
-  }
+  snapshots[index] = withJoined(snapshot, key, backup)
 }
 
 function withSnapshots(state: FileHistoryState, snapshots: readonly Snapshot[]): FileHistoryState {
@@ -140,11 +140,6 @@ function withSnapshots(state: FileHistoryState, snapshots: readonly Snapshot[]):
     for (const key of Object.keys(snapshot.trackedFileBackups)) trackedFiles.add(key)
   }
   return { ...state, snapshots, trackedFiles }
-}
-
-/** The same set where it has all of these keys: most snapshots hold the files of the one before. */
-function withKeys(tracked: ReadonlySet<string>, keys: readonly string[]): ReadonlySet<string> {
-  return keys.every((key) => tracked.has(key)) ? tracked : new Set([...tracked, ...keys])
 }
 
 /** `snapshot` is the newest now. An evicted id that comes again is kept again. */
@@ -169,7 +164,7 @@ export function joinSnapshot(
       : snapshots.findLastIndex((snapshot) => identityOf(snapshot) === identity)
   if (snapshots[index] === undefined) return state
   joinAt(snapshots, index, key, backup)
-  return { ...state, snapshots, trackedFiles: withKeys(state.trackedFiles, [key]) }
+  return withTracked(state, snapshots, key)
 }
 
 /**

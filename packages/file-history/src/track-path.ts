@@ -1,5 +1,7 @@
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { fileErrno, files, LociError, orAbsent } from '@loci/disk'
+import { fileErrno, filesNow, isAbsent, LociError } from '@loci/disk'
+import type { FileStats } from '@loci/disk'
+import { pace } from './in-parallel.ts'
 
 /** A file as the history names it. */
 export interface TrackedPath {
@@ -43,13 +45,14 @@ export async function resolveTrackedPath(root: string, path: string): Promise<Tr
  * @throws {LociError} PATH_INVALID when a part is not a directory or leads in a circle
  */
 export async function realDirectory(path: string): Promise<string> {
-  const whole = await asPath(path, files.realpath(path))
+  while (pace.turn) await pace.turn
+  const whole = realNow(path, path)
   if (whole !== undefined) return whole
   let real: string = sep
   for (const part of path.split(sep)) {
     if (part === '' || part === '.') continue
     if (part === '..') real = dirname(real)
-    else real = (await asPath(path, files.realpath(join(real, part)))) ?? join(real, part)
+    else real = realNow(path, join(real, part)) ?? join(real, part)
   }
   return real
 }
@@ -59,14 +62,22 @@ export async function realDirectory(path: string): Promise<string> {
  *
  * @throws {LociError} PATH_INVALID when a parent is not a directory, or the name is too long to exist
  */
-export function statOf(path: string): Promise<Awaited<ReturnType<typeof files.lstat>> | undefined> {
-  return asPath(path, files.lstat(path))
+export async function statOf(path: string): Promise<FileStats | undefined> {
+  while (pace.turn) await pace.turn
+  return lookNow(path, () => filesNow.lstat(path))
 }
 
-async function asPath<T>(path: string, action: Promise<T>): Promise<T | undefined> {
+function realNow(path: string, part: string): string | undefined {
+  return lookNow(path, () => filesNow.realpath(part))
+}
+
+/** Without waiting for another thread, which would take longer than the look; `undefined`: nothing is there. */
+function lookNow<T>(path: string, look: () => T): T | undefined {
+  pace.spend(1)
   try {
-    return await orAbsent(action)
+    return look()
   } catch (error) {
+    if (isAbsent(error)) return undefined
     const errno = fileErrno(error) ?? ''
     if (!NO_PATH.has(errno)) throw error
     throw invalid(path, `leads nowhere (${errno})`)

@@ -32,7 +32,7 @@ export class VersionedBackups {
   readonly #cache: StatCache
   readonly #names: FolderNames
   readonly #places = new Map<string, Place | null>()
-  #isFolderMade = false
+  #folderMade: Promise<unknown> | undefined
 
   constructor(
     options: {
@@ -112,9 +112,11 @@ export class VersionedBackups {
     const latest = this.#latest.get(target.key)
     if (latest && (await this.#isCurrent(latest, target))) return latest
     const { maxFileBytes } = this.#options
-    const stats = statNow(target.path)
-    if (stats?.isFile() && stats.size > maxFileBytes) {
-      throw tooLarge(target.path, Number(stats.size), maxFileBytes)
+    if (maxFileBytes < Infinity) {
+      const stats = statNow(target.path)
+      if (stats?.isFile() && stats.size > maxFileBytes) {
+        throw tooLarge(target.path, Number(stats.size), maxFileBytes)
+      }
     }
     return this.#recordLive(target)
   }
@@ -192,8 +194,11 @@ export class VersionedBackups {
 
   async #copy({ key, path }: TrackedPath, source: string): Promise<MadeBackup | undefined> {
     const { dir, versions, log } = this.#options
-    if (!this.#isFolderMade) await files.mkdir(dir)
-    this.#isFolderMade = true
+    if (this.#folderMade === undefined) {
+      this.#folderMade = files.mkdir(dir)
+      this.#folderMade.catch(() => (this.#folderMade = undefined))
+    }
+    await this.#folderMade
     const twin = (state: FileState): string | undefined => log.twinOf(state)
     const fromVersion = (versions.get(key) ?? 0) + 1
     return createBackup({ dir, path: source, trackedPath: path, fromVersion, twin })

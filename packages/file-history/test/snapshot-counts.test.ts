@@ -191,3 +191,33 @@ test('the event loop has its turn after every 256 KiB', async () => {
   expect(compared.all).toBeGreaterThanOrEqual(60)
   expect(compared.most).toBeLessThanOrEqual(2 * 4)
 })
+
+test('a hundred first edits at once are written in a few lots, and each file is made, looked at and read once', async () => {
+  const names = Array.from({ length: 100 }, (_, number) => `d${number % 3}/new${number}.txt`)
+  for (const name of names) await work.write(name, name.padEnd(1000))
+  const seen = await operationsOf(() => Promise.all(names.map((name) => history.trackEdit(name, 'a'))))
+  const of = (operation: string, wanted: (path: string) => boolean): number =>
+    seen.filter(([name, path]) => name === operation && wanted(path)).length
+  const records = (path: string): boolean =>
+    path === work.inDir('snapshots.jsonl') || path === work.inDir('edits.jsonl')
+  // Three for each turn of the event loop; there is one after 256 KiB read and written, or 500 looks.
+  expect(of('open', records)).toBeLessThanOrEqual(12)
+  expect(of('write', records)).toBe(of('open', records))
+  const files = names.map((name) => work.path(name))
+  expect(
+    counts(
+      seen.filter(([, path]) => path.startsWith(work.root)),
+      'lstat',
+    ),
+  ).toEqual(once(files))
+  expect(
+    counts(
+      seen.filter(([, path]) => path.startsWith(work.root)),
+      'open',
+    ),
+  ).toEqual(once(files))
+  expect(of('open', (path) => basename(path).startsWith('.stage-'))).toBe(100)
+  expect(of('mkdir', () => true)).toBeLessThanOrEqual(1)
+  const [newest] = history.snapshots()
+  expect(names.filter((name) => newest?.trackedFileBackups[name]?.version !== 1)).toEqual([])
+})
