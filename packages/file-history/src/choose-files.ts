@@ -15,12 +15,13 @@ export function chooseFiles(
 ): { result: RewindResult; chosen: PlannedFile[] } {
   const { plan, files, unchanged } = detailed
   const result = emptyResult(plan.messageId)
-  result.unchanged.push(...unchanged)
-  result.skipped.push(...plan.skipped)
+  result.unchanged = [...unchanged]
+  result.skipped = [...plan.skipped]
   const chosen: PlannedFile[] = []
   const conflicts = [...plan.conflicts]
+  const changes = new Map(given?.changes.map((change) => [change.path, change]))
   for (const file of files) {
-    const planned = given?.changes.find(({ path }) => path === file.path)
+    const planned = changes.get(file.path)
     if (given && planned === undefined) {
       result.skipped.push({ path: file.path, reason: 'it is not among the changes of the plan' })
       continue
@@ -41,10 +42,10 @@ export function chooseFiles(
   return { result, chosen }
 }
 
-function isAsPlanned(planned: RewindPlan['changes'][number], { change }: PlannedFile): boolean {
+function isAsPlanned(planned: RewindPlan['changes'][number], { before, after }: PlannedFile): boolean {
   return (
-    planned.before === change.before &&
-    planned.after === change.after &&
-    (planned.modeBefore === undefined || planned.modeBefore === change.modeBefore)
+    planned.before === (before?.sha256 ?? null) &&
+    planned.after === (after?.sha256 ?? null) &&
+    (planned.modeBefore === undefined || planned.modeBefore === (before?.mode ?? null))
   )
 }

@@ -6,6 +6,7 @@ import type { FileState } from './compare.ts'
 import { isSameState } from './compare.ts'
 import type { EditLog } from './edits.ts'
 import type { QuickLook } from './quick-look.ts'
+import type { Move } from './renames.ts'
 import { targetBackup } from './snapshot.ts'
 import type { FileHistoryState } from './snapshot.ts'
 import { directoryOf } from './standing.ts'
@@ -21,6 +22,12 @@ export interface HistoryView {
   isLedgerDamaged: boolean
   /** What the tracked files were seen to be at that moment. */
   quick: QuickLook
+}
+
+/** The moves that the history knows of, by absolute paths. */
+export function movedPaths({ root, log }: HistoryView): Move[] {
+  const pathOf = (key: string): string => pathOfKey(root, key).path
+  return log.moves.map(({ from, to }) => ({ from: pathOf(from), to: pathOf(to) }))
 }
 
 /**

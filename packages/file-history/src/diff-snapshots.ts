@@ -1,17 +1,15 @@
 import { join } from 'node:path'
 import { fileErrno, files, isLociError, LociError } from '@loci/disk'
 import { lookAt } from './compare.ts'
-import type { FileState } from './compare.ts'
 import type { FileChange } from './describe-change.ts'
 import { inParallel } from './in-parallel.ts'
-import { contentAt, findPlace, findSnapshot } from './content-at.ts'
+import { contentAt, findPlace, findSnapshot, movedPaths } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
-import { byPath, loadChange, movedPaths } from './plan-rewind.ts'
+import { loadChange } from './load-change.ts'
+import type { Located } from './load-change.ts'
+import { byPath } from './plan-rewind.ts'
 import { nameRenames } from './renames.ts'
 import { pathOfKey, resolveTrackedPath } from './track-path.ts'
-
-/** A state and the file that holds it. */
-type Located = { state: FileState; file: string } | null
 
 /**
  * The changes of all tracked files from one snapshot to another, or to the disk. Sorted by path.

@@ -104,6 +104,33 @@ test('of a file that is in the way and not asked for, the rest is named', async 
   expect(await work.read('d')).toBe('now a file')
 })
 
+test.each([['d/deep/er'], ['d/deep'], ['./d/deep/../deep/er']])(
+  'of %s, deeper below a file that is in the way, likewise; with that file it is put back',
+  async (asked) => {
+    await makeFileOfDirectory()
+    const named = [{ path: work.path('d/deep/er'), reason: BLOCKED }]
+    expect(await history.planRewind('m1', { paths: [asked] })).toMatchObject({ changes: [], skipped: named })
+    expect(await history.rewind('m1', { paths: [asked] })).toMatchObject({ restored: [], skipped: named })
+    expect(await history.rewind('m1', { paths: [asked, 'd'] })).toMatchObject({
+      restored: expect.arrayContaining([work.path('d/deep/er')]),
+      deleted: [work.path('d')],
+      skipped: [],
+    })
+  },
+)
+
+test('what is no path of a file is still refused, and what nobody tracks is named', async () => {
+  await makeFileOfDirectory()
+  for (const bad of ['', 'keep/..', 'd/x/\0', 'keep/.']) {
+    expect(await failure(history.planRewind('m1', { paths: [bad] })), bad).toMatchObject({
+      code: 'PATH_INVALID',
+    })
+  }
+  expect((await history.planRewind('m1', { paths: ['keep/in/it'] })).skipped).toEqual([
+    { path: work.path('keep/in/it'), reason: 'it is not tracked' },
+  ])
+})
+
 test('an undo keeps what somebody put into a directory that the rewind made', async () => {
   await makeFileOfDirectory()
   await history.rewind('m1')

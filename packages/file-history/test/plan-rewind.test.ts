@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { decideFile } from '../src/plan-rewind.ts'
-import type { FileFacts } from '../src/plan-rewind.ts'
+import { decideFile } from '../src/decide-file.ts'
+import type { FileFacts } from '../src/decide-file.ts'
 
 const state = (sha256: string, mode = 0o644) => ({ sha256, sizeBytes: 1, mode })
 const file = (sha256: string, mode?: number): FileFacts['disk'] => ({
