@@ -6,19 +6,25 @@ import { appendIndexLine, decode, findEntry, formatIndexLine, ownHook, parseInde
 import type { IndexEntry } from './index-file.ts'
 import { toMemory } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
-import { cleanLines, truncateEntrypointContent } from './truncate.ts'
+import {
+  cleanLines,
+  MAX_ENTRYPOINT_BYTES,
+  MAX_ENTRYPOINT_LINES,
+  truncateEntrypointContent,
+} from './truncate.ts'
 
 /** The index as `edit` makes it, from the index of a folder that has none yet too. */
 export async function planIndex(
   dir: string,
   file: string,
   edit: (index: Buffer) => Buffer,
-): Promise<FileChange & { after: Buffer }> {
+): Promise<FileChange & { before: Buffer | undefined; after: Buffer }> {
   const before = await readIndex(dir)
   return {
     path: await resolveInside(dir, INDEX_FILE),
     before,
     after: edit(before ?? (await indexOf(dir, file))),
+    linesOf: file,
   }
 }
 
@@ -62,4 +68,14 @@ export function isVisible(index: Uint8Array, file: string): boolean {
   const position = lines.findIndex(({ line }) => line === entry?.line)
   const shown = truncateEntrypointContent(raw).content.split('\n')
   return position !== -1 && shown[position] === lines[position]?.text
+}
+
+/** How much more of an index would be passed to the model, and what of it is not passed on now. */
+export function roomIn(index: Uint8Array): { lines: number; bytes: number; warning?: string } {
+  const { lineCount, byteCount, warning } = truncateEntrypointContent(decode(index))
+  return {
+    lines: Math.max(0, MAX_ENTRYPOINT_LINES - lineCount),
+    bytes: Math.max(0, MAX_ENTRYPOINT_BYTES - byteCount),
+    ...(warning === undefined ? {} : { warning }),
+  }
 }

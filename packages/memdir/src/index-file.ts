@@ -115,8 +115,21 @@ export function setIndexLine(bytes: Uint8Array, file: string, line: string): Buf
 
 /** As {@link setIndexLine}, with `lines` in the place of all entries for `file`. */
 export function setIndexLines(bytes: Uint8Array, file: string, lines: readonly Uint8Array[]): Buffer {
-  const [first, ...others] = entriesFor(bytes, file)
+  const entries = entriesFor(bytes, file)
+  const [first, ...others] = entries
   if (first === undefined) return lines.reduce<Buffer>(appendIndexLine, Buffer.from(bytes))
+  if (lines.length === 0)
+    return removeIndexLines(
+      bytes,
+      entries.map(({ line }) => line),
+    )
+  // As many as there are: each in its own place.
+  if (lines.length === entries.length) {
+    return entries.reduce<Buffer>(
+      (rest, { line }, n) => replaceIndexLine(rest, line, lines[n] ?? ''),
+      Buffer.from(bytes),
+    )
+  }
   const newline = Buffer.from(lineBreakOf(bytes))
   const text = Buffer.concat(lines.flatMap((line, n) => (n === 0 ? [line] : [newline, line])))
   const rest = removeIndexLines(
@@ -134,6 +147,11 @@ export function findEntry(bytes: Uint8Array, file: string): IndexEntry | undefin
 /** All entries for `file`, in order. */
 export function entriesFor(bytes: Uint8Array, file: string): IndexEntry[] {
   return parseIndex(decode(bytes)).filter((entry) => entry.file === file)
+}
+
+/** The whole lines that stand for `file`, without line ends; none if there is no index. */
+export function linesFor(bytes: Uint8Array | undefined, file: string): Buffer[] {
+  return bytes === undefined ? [] : entriesFor(bytes, file).map(({ line }) => indexLineAt(bytes, line))
 }
 
 /** The bytes of an index with one more line at the end. */

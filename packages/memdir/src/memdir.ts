@@ -1,21 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import { files, LociError, orAbsent } from '@loci/disk'
+import { files, LociError } from '@loci/disk'
 import type { Damage } from '@loci/disk'
-import { applyChanges } from './apply-changes.ts'
-import { INDEX_FILE } from './file-name.ts'
+import { createChangeQueue } from './change-queue.ts'
+import { checkDraft } from './check-draft.ts'
+import { planFinish } from './finish-change.ts'
 import { readIndex, readTopic, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
 import { decode, parseIndex } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
-import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
+import { LEASE_WAIT_MS } from './index-lease.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
 import { planRepair } from './repair.ts'
-import { planApproval, planRejection, propose, readProposals } from './review.ts'
+import { planApproval, planProposal, planRejection, readProposals } from './review.ts'
 import type { Proposal } from './review.ts'
-import { checkDraft, planSave } from './save.ts'
+import { planSave } from './save.ts'
 import type { SavePlan } from './save.ts'
+import { resultOf } from './save-result.ts'
+import type { SaveResult } from './save-result.ts'
 import { searchMemories } from './search.ts'
 import type { SearchHit } from './search.ts'
 import { planRemoval, planRestore, readTrash } from './trash.ts'
@@ -32,14 +35,6 @@ export interface MemoryIndex {
   /** What the model does not see of it, if anything; see `truncateEntrypointContent`. */
   warning?: string
   entries: IndexEntry[]
-}
-
-export interface SaveResult {
-  memory: Memory
-  /** Whether the index line falls into the part of the index that is passed to the model. */
-  visible: boolean
-  /** Whether it waits for review; nothing but the proposal was written then. */
-  proposed: boolean
 }
 
 export interface MemdirOptions {
@@ -136,24 +131,20 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     clock: options.clock ?? (() => new Date()),
     createId: options.createId ?? randomUUID,
   }
-  let last: Promise<unknown> = Promise.resolve()
+  const queue = createChangeQueue(folder, waitMs)
 
-  /** Calls keep their order, awaited or not. */
-  function change<T>(act: () => Promise<T>, whereAbsent?: () => T): Promise<T> {
-    const next = last.then(async () => {
-      if (whereAbsent === undefined) await files.mkdir(dir)
-      else if ((await orAbsent(files.stat(dir))) === undefined) return whereAbsent()
-      return withIndexLease(dir, INDEX_FILE, waitMs, act)
-    })
-    last = next.catch(() => undefined)
-    return next
-  }
-
-  async function carryOut(plan: SavePlan): Promise<Memory> {
-    await applyChanges(plan.changes)
+  /** Carries out a plan and tells what is there then. */
+  async function settle(
+    plan: () => Promise<SavePlan>,
+    whereAbsent?: () => never,
+  ): Promise<{ memory: Memory; index: SavePlan['index'] }> {
+    const { memory, path, index } = await queue.change(plan, whereAbsent)
     // The time alone is not worth a failure: all is saved.
-    const stats = await files.lstat(plan.path).catch(() => undefined)
-    return stats === undefined ? plan.memory : { ...plan.memory, modifiedAtMs: Number(stats.mtimeMs) }
+    const stats = await files.lstat(path).catch(() => undefined)
+    return {
+      memory: stats === undefined ? memory : { ...memory, modifiedAtMs: Number(stats.mtimeMs) },
+      index,
+    }
   }
 
   const memdir: Memdir = {
@@ -182,36 +173,44 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     },
     async save(draft, { ifRevision } = {}) {
       checkDraft(draft)
-      return change(async () => {
-        const plan = await planSave(folder, draft, { ifRevision })
-        if (review)
-          return { memory: await propose(folder, draft, ifRevision, plan), visible: false, proposed: true }
-        return { memory: await carryOut(plan), visible: plan.visible, proposed: false }
-      })
+      if (review) {
+        const { plan } = await queue.change(async () => ({
+          // Refuses what could not be saved now either.
+          plan: await planSave(folder, draft, { ifRevision }),
+          changes: [await planProposal(folder, draft, ifRevision)],
+        }))
+        return { ...resultOf(draft, plan.memory, plan.index.before), visible: false, proposed: true }
+      }
+      const { memory, index } = await settle(() => planSave(folder, draft, { ifRevision }))
+      return resultOf(draft, memory, index.after)
     },
-    remove(file, { ifRevision }) {
-      return change(
-        async () => applyChanges(await planRemoval(folder, file, ifRevision)),
+    async remove(file, { ifRevision }) {
+      await queue.change(
+        async () => ({ changes: await planRemoval(folder, file, ifRevision) }),
         () => notFound(file),
       )
     },
     trash: async () => (await readTrash(dir)).entries,
-    restore(id) {
-      return change(
-        async () => carryOut(await planRestore(folder, id)),
-        () => notFound(id),
-      )
+    async restore(id) {
+      return (
+        await settle(
+          () => planRestore(folder, id),
+          () => notFound(id),
+        )
+      ).memory
     },
     proposals: async () => (await readProposals(dir)).proposals,
-    approve(id) {
-      return change(
-        async () => carryOut(await planApproval(folder, id)),
-        () => notFound(id),
-      )
+    async approve(id) {
+      return (
+        await settle(
+          () => planApproval(folder, id),
+          () => notFound(id),
+        )
+      ).memory
     },
-    reject(id) {
-      return change(
-        async () => applyChanges(await planRejection(dir, id)),
+    async reject(id) {
+      await queue.change(
+        async () => ({ changes: await planRejection(dir, id) }),
         () => notFound(id),
       )
     },
@@ -220,19 +219,21 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     },
     verify: () => verifyFolder(dir),
     async repair({ dryRun = false } = {}) {
-      if (dryRun) return { changes: (await planRepair(folder)).sentences }
-      return change(
-        async () => {
-          const { changes, sentences } = await planRepair(folder)
-          await applyChanges(changes)
-          return { changes: sentences }
+      if (dryRun) {
+        const unfinished = await planFinish(dir)
+        const { sentences } = await planRepair(folder, unfinished?.changes)
+        return { changes: [...(unfinished?.sentences ?? []), ...sentences] }
+      }
+      const { sentences } = await queue.change(
+        async (finished) => {
+          const repair = await planRepair(folder)
+          return { ...repair, sentences: [...finished, ...repair.sentences] }
         },
-        () => ({ changes: [] }),
+        () => ({ changes: [], sentences: [] }),
       )
+      return { changes: sentences }
     },
-    async close() {
-      await last
-    },
+    close: () => queue.idle(),
   }
   return memdir
 }

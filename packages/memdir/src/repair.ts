@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { dirname, join } from 'node:path'
 import { resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
 import { compareFolder, findRenamed } from './differences.ts'
@@ -20,12 +21,18 @@ import { planTrash } from './trash-file.ts'
 
 /**
  * What makes the index agree with the topic files as far as that takes no words away, and one sentence for each
- * change of a line. What it takes out goes to the trash first.
+ * change of a line. What it takes out goes to the trash first. `pending` is what another change will have done by then.
  */
-export async function planRepair(folder: Folder): Promise<{ changes: FileChange[]; sentences: string[] }> {
+export async function planRepair(
+  folder: Folder,
+  pending: readonly FileChange[] = [],
+): Promise<{ changes: FileChange[]; sentences: string[] }> {
   const { dir } = folder
-  const { topics } = await scanFolder(dir)
-  const before = await readIndex(dir)
+  const path = await resolveInside(dir, INDEX_FILE)
+  const goes = new Set(pending.filter(({ after }) => after === undefined).map((change) => change.path))
+  const topics = (await scanFolder(dir)).topics.filter(({ file }) => !goes.has(join(dirname(path), file)))
+  const planned = pending.find((change) => change.path === path)?.after
+  const before = planned === undefined ? await readIndex(dir) : Buffer.from(planned)
   if (before === undefined && topics.length === 0) return { changes: [], sentences: [] }
   const index = before ?? Buffer.alloc(0)
   const differences = await compareFolder(dir, decode(index), topics)
@@ -53,7 +60,7 @@ export async function planRepair(folder: Folder): Promise<{ changes: FileChange[
     changes: [
       ...(await trashLines(folder, index, takenOut)),
       {
-        path: await resolveInside(dir, INDEX_FILE),
+        path,
         before,
         after: added.reduce<Buffer>(appendIndexLine, kept),
       },

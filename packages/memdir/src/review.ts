@@ -1,12 +1,13 @@
 import type { Damage } from '@loci/disk'
 import { z } from 'zod'
-import { applyChanges } from './apply-changes.ts'
 import type { FileChange } from './apply-changes.ts'
-import { readTopic } from './folder.ts'
+import { readIndex, readTopic } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { toMemory } from './memory.ts'
+import { findEntry } from './index-file.ts'
+import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
-import { checkDraft, planSave } from './save.ts'
+import { checkDraft } from './check-draft.ts'
+import { planSave } from './save.ts'
 import type { SavePlan } from './save.ts'
 import { listSideFiles, readSideFile, sideFilePath } from './side-files.ts'
 import { MEMORY_TYPES } from './topic-file.ts'
@@ -15,8 +16,10 @@ import { MEMORY_TYPES } from './topic-file.ts'
 export interface Proposal {
   id: string
   draft: MemoryDraft
-  /** What is stored now under the draft's file. */
+  /** What is stored now under the draft's file: what a diff has on its other side. */
   replaces?: Memory
+  /** That file is another than the one it was proposed for: approving is a conflict. */
+  outdated?: true
   /** Where it comes from. */
   sessionId?: string
   messageId?: string
@@ -41,13 +44,12 @@ const PROPOSAL_SHAPE = z.looseObject({
 })
 type StoredProposal = z.infer<typeof PROPOSAL_SHAPE>
 
-/** Writes a proposal and nothing else; resolves to the memory it would become. */
-export async function propose(
+/** The new proposal, and nothing else. */
+export async function planProposal(
   folder: Folder,
   draft: MemoryDraft,
   ifRevision: string | undefined,
-  plan: SavePlan,
-): Promise<Memory> {
+): Promise<FileChange> {
   const value: StoredProposal = {
     draft: { ...toDraft(draft) },
     ...(ifRevision === undefined ? {} : { ifRevision }),
@@ -56,8 +58,7 @@ export async function propose(
     proposedAt: folder.clock().toISOString(),
   }
   const path = await sideFilePath(folder.dir, PROPOSALS_DIR, folder.createId())
-  await applyChanges([{ path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }])
-  return plan.memory
+  return { path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }
 }
 
 export async function readProposals(dir: string): Promise<{ proposals: Proposal[]; damage: Damage[] }> {
@@ -67,19 +68,29 @@ export async function readProposals(dir: string): Promise<{ proposals: Proposal[
     sorted.map(async ({ id, value }) => {
       const { sessionId, messageId } = value
       const draft = toDraft(value.draft)
-      // A name that cannot be read now is refused when somebody approves.
-      const stored =
-        draft.file === undefined ? undefined : await readTopic(dir, draft.file).catch(() => undefined)
+      const replaces = draft.file === undefined ? undefined : await readReplaced(dir, draft.file)
       return {
         id,
         draft,
-        ...(stored === undefined ? {} : { replaces: toMemory(stored).memory }),
+        ...(replaces === undefined ? {} : { replaces }),
+        ...(isOutdated(value, replaces) ? { outdated: true as const } : {}),
         ...(sessionId === undefined ? {} : { sessionId }),
         ...(messageId === undefined ? {} : { messageId }),
       }
     }),
   )
   return { proposals, damage }
+}
+
+/** A name that cannot be read now is refused when somebody approves. */
+async function readReplaced(dir: string, file: string): Promise<Memory | undefined> {
+  const stored = await readTopic(dir, file).catch(() => undefined)
+  const index = await readIndex(dir).catch(() => undefined)
+  return stored && withHook(toMemory(stored).memory, index && findEntry(index, file))
+}
+
+function isOutdated({ draft, ifRevision }: StoredProposal, replaces: Memory | undefined): boolean {
+  return draft.file !== undefined && ifRevision !== replaces?.revision
 }
 
 /** The save, with the proposal's own origin, then the proposal's end. A crash between can be approved again. */

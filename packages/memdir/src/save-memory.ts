@@ -1,6 +1,7 @@
 import { basename, dirname, resolve } from 'node:path'
 import { files, LociError } from '@loci/disk'
 import { applyChanges } from './apply-changes.ts'
+import { textWarnings } from './check-draft.ts'
 import { checkText } from './check-text.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
 import { decode } from './index-file.ts'
@@ -29,7 +30,8 @@ export async function loadMemory(file: string): Promise<string | null> {
  * What the file holds stays as it is, and the text is in it whole or not at all, whatever fails; two processes that
  * append at once lose nothing.
  *
- * @returns one sentence: what was saved where, how full the file is, and whether the model will see it all
+ * @returns what was saved where, how full the file is, whether the model will see it all, and what of it looks like a
+ * secret
  * @throws {LociError} MEMORY_INVALID when `content` is blank or holds half a character, or the file is no regular one; PATH_LINK when it is a
  * link; MEMORY_CONFLICT when another process keeps the file for long; DISK_FULL, DISK_IO
  */
@@ -45,7 +47,7 @@ export async function saveMemory(content: string, options: { file: string }): Pr
     const before = (await readRegular(path))?.bytes
     const after = withText(before ?? Buffer.alloc(0), text)
     await applyChanges([{ path, before, after }])
-    return confirm(after, path, text)
+    return [confirm(after, path, text), ...textWarnings(text, 'what was saved')].join(' ')
   })
 }
 

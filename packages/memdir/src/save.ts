@@ -2,17 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import { join } from 'node:path'
 import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
-import { checkText } from './check-text.ts'
-import { checkTopicFile, defaultTopicFile, INDEX_FILE } from './file-name.ts'
+import { defaultTopicFile, INDEX_FILE } from './file-name.ts'
 import { readTopicAt, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { isVisible, keepsLine, losesWords, planIndex } from './index-change.ts'
-import { decode, findEntry, formatIndexLine, indexLineAt, setIndexLine } from './index-file.ts'
+import { keepsLine, losesWords, planIndex } from './index-change.ts'
+import { decode, findEntry, formatIndexLine, indexLineAt, linesFor, setIndexLine } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
 import { revisionOf, toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
-import { formatTopic, MEMORY_TYPES } from './topic-file.ts'
+import { formatTopic } from './topic-file.ts'
 import { planTrash } from './trash-file.ts'
+import type { Trashed } from './trash-file.ts'
 
 /** What a save would write, and what would be there then. */
 export interface SavePlan {
@@ -20,36 +20,13 @@ export interface SavePlan {
   /** Of the topic file. */
   path: string
   memory: Memory
-  visible: boolean
+  index: { before: Buffer | undefined; after: Buffer }
 }
 
 interface SaveOptions {
   ifRevision: string | undefined
   /** A save that may have been made already, by a run that did not get to its end. */
   resumed?: boolean
-}
-
-/**
- * @throws {TypeError} a field has the wrong type
- * @throws {LociError} MEMORY_INVALID when the type is none of the four, the name is blank, a text holds half a
- * character or the file cannot be a topic file
- */
-export function checkDraft(draft: MemoryDraft): void {
-  for (const field of ['name', 'description', 'type', 'body'] as const) {
-    if (typeof draft[field] !== 'string') throw new TypeError(`${field} must be a string`)
-  }
-  if (draft.hook !== undefined && typeof draft.hook !== 'string') throw new TypeError('hook must be a string')
-  for (const field of ['name', 'description', 'body', 'hook'] as const) checkText(field, draft[field] ?? '')
-  if (!MEMORY_TYPES.includes(draft.type)) {
-    throw new LociError(
-      'MEMORY_INVALID',
-      `${JSON.stringify(draft.type)} is no type of memory: use ${MEMORY_TYPES.join(', ')}`,
-      { details: { type: draft.type } },
-    )
-  }
-  if (draft.name.trim() === '')
-    throw new LociError('MEMORY_INVALID', 'A memory needs a name that is not blank')
-  if (draft.file !== undefined) checkTopicFile(draft.file)
 }
 
 /** Computes both steps of a save from what is on disk now. Call it under the lease. */
@@ -68,17 +45,32 @@ export async function planSave(folder: Folder, draft: MemoryDraft, options: Save
     return entry !== undefined && keeps(entry) ? before : setIndexLine(before, target.file, line)
   })
   const entry = index.before && findEntry(index.before, target.file)
-  const replaced =
-    index.before && entry && !keeps(entry) && losesWords(entry, line, old)
-      ? [await planTrash(folder, { file: target.file, lines: [indexLineAt(index.before, entry.line)] })]
-      : []
+  const replaced = whatGives(target, {
+    bytes,
+    line: entry && !keeps(entry) && losesWords(entry, line, old) ? entry.line : undefined,
+    index: index.before,
+  })
   const stored = { file: target.file, path: target.path, bytes, modifiedAtMs: folder.clock().getTime() }
   return {
-    changes: [...replaced, { path: target.path, before: previous, after: bytes }, index],
+    changes: [
+      ...(replaced === undefined ? [] : [await planTrash(folder, replaced)]),
+      { path: target.path, before: previous, after: bytes },
+      index,
+    ],
     path: target.path,
     memory: withHook(toMemory(stored).memory, findEntry(index.after, target.file)),
-    visible: isVisible(index.after, target.file),
+    index,
   }
+}
+
+/** What would be gone with the save: the topic as it was with its lines, or the line that has words of its own. */
+function whatGives(
+  { file, stored }: Target,
+  { bytes, line, index }: { bytes: Buffer; line: number | undefined; index: Buffer | undefined },
+): Trashed | undefined {
+  if (stored !== undefined && !stored.bytes.equals(bytes))
+    return { file, bytes: stored.bytes, lines: linesFor(index, file) }
+  return line === undefined || index === undefined ? undefined : { file, lines: [indexLineAt(index, line)] }
 }
 
 interface Target {

@@ -59,9 +59,18 @@ export async function readSideFile<T>(
   return { id, path, bytes, value: parsed.data }
 }
 
+const ID = '[\\w-]+(?:\\.[\\w-]+)*'
+const WHOLE_ID = new RegExp(`^${ID}$`)
+const SIDE_FILE = new RegExp(`^\\.(?:trash|proposed)/${ID}\\.json$`)
+
+/** Whether a path relative to the memory folder is one that {@link sideFilePath} gives. */
+export function isSideFile(path: string): boolean {
+  return SIDE_FILE.test(path)
+}
+
 /** @throws {LociError} MEMORY_NOT_FOUND when `id` cannot be the name of one; PATH_LINK */
 export async function sideFilePath(dir: string, kind: string, id: string): Promise<string> {
-  if (!/^[\w-]+(?:\.[\w-]+)*$/.test(id)) throw notFound(kind, id)
+  if (!WHOLE_ID.test(id)) throw notFound(kind, id)
   return resolveInside(dir, `${kind}/${id}.json`)
 }
 

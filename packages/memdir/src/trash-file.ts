@@ -1,14 +1,12 @@
-import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import type { FileChange } from './apply-changes.ts'
 import type { Folder } from './folder.ts'
+import { fromJson, JSON_BYTES, toJson } from './json-bytes.ts'
+import type { JsonBytes } from './json-bytes.ts'
 import { sideFilePath } from './side-files.ts'
 
-/** Where removed things lie in a memory folder. */
+/** Where removed and replaced things lie in a memory folder. */
 export const TRASH_DIR = '.trash'
-
-/** Bytes in JSON: as text where they are text. */
-type JsonBytes = string | { base64: string }
 
 /** As stored in `.trash/<id>.json`: the topic's bytes, as text where they are, and index lines that named it. */
 export interface StoredTrash {
@@ -23,7 +21,7 @@ export const TRASH_SHAPE: z.ZodType<StoredTrash> = z
   .looseObject({
     file: z.string(),
     removedAt: z.string(),
-    lines: z.array(z.union([z.string(), z.object({ base64: z.string() })])).optional(),
+    lines: z.array(JSON_BYTES).optional(),
     text: z.string().optional(),
     base64: z.string().optional(),
   })
@@ -57,15 +55,9 @@ export function trashed({ file, text, base64, lines = [] }: StoredTrash): Trashe
   const bytes = text !== undefined ? Buffer.from(text) : base64 && Buffer.from(base64, 'base64')
   return {
     file,
-    lines: lines.map((line) =>
-      typeof line === 'string' ? Buffer.from(line) : Buffer.from(line.base64, 'base64'),
-    ),
+    lines: lines.map(fromJson),
     ...(bytes === undefined ? {} : { bytes: Buffer.from(bytes) }),
   }
-}
-
-function toJson(bytes: Buffer): JsonBytes {
-  return isUtf8(bytes) ? bytes.toString('utf8') : { base64: bytes.toString('base64') }
 }
 
 function topicToJson(bytes: Buffer | undefined): { text?: string; base64?: string } {

@@ -4,17 +4,8 @@ import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { readIndex, readTopic } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { indexLineOf, isVisible, planIndex } from './index-change.ts'
-import {
-  appendIndexLine,
-  decode,
-  entriesFor,
-  findEntry,
-  indexLineAt,
-  parseIndex,
-  removeIndexLines,
-  setIndexLines,
-} from './index-file.ts'
+import { indexLineOf, planIndex } from './index-change.ts'
+import { appendIndexLine, decode, findEntry, linesFor, parseIndex, setIndexLines } from './index-file.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
 import { checkRevision } from './save.ts'
@@ -23,7 +14,7 @@ import { listSideFiles, readSideFile } from './side-files.ts'
 import { planTrash, trashed, TRASH_DIR, TRASH_SHAPE } from './trash-file.ts'
 import type { Trashed } from './trash-file.ts'
 
-/** Something that was removed: a memory, or index lines alone that another change or `repair` took out. */
+/** Something that was removed or replaced: a memory, or index lines alone that another change or `repair` took out. */
 export interface TrashEntry {
   id: string
   file: string
@@ -53,17 +44,13 @@ export async function planRemoval(folder: Folder, file: string, ifRevision: stri
   }
   checkRevision(file, stored, ifRevision)
   const before = await readIndex(folder.dir)
-  const lines = before === undefined ? [] : entriesFor(before, file).map(({ line }) => line)
   return [
-    await planTrash(folder, {
-      file,
-      bytes: stored.bytes,
-      lines: before === undefined ? [] : lines.map((line) => indexLineAt(before, line)),
-    }),
+    await planTrash(folder, { file, bytes: stored.bytes, lines: linesFor(before, file) }),
     {
       path: await resolveInside(folder.dir, INDEX_FILE),
       before,
-      after: before && removeIndexLines(before, lines),
+      after: before && setIndexLines(before, file, []),
+      linesOf: file,
     },
     { path: stored.path, before: stored.bytes, after: undefined },
   ]
@@ -87,13 +74,13 @@ export async function planRestore(folder: Folder, id: string): Promise<SavePlan>
   if (bytes === undefined) {
     if (present === undefined) throw linesAlone(file, entry.path)
     const index = await planIndex(dir, file, (before) => lines.reduce<Buffer>(appendIndexLine, before))
-    return toPlan(present, index.after, [index, end])
+    return toPlan(present, index, [index, end])
   }
   const stored: StoredTopic = { file, path, bytes, modifiedAtMs: folder.clock().getTime() }
   const own = lines.length > 0 ? lines : [Buffer.from(indexLineOf(stored))]
   const index = await planIndex(dir, file, (before) => setIndexLines(before, file, own))
-  const replaced = whatGives(file, present, linesOf(index.before, file), { bytes, lines: own })
-  return toPlan(stored, index.after, [
+  const replaced = whatGives(file, present, linesFor(index.before, file), { bytes, lines: own })
+  return toPlan(stored, index, [
     ...(replaced === undefined ? [] : [await planTrash(folder, replaced)]),
     { path, before: present?.bytes, after: bytes },
     index,
@@ -113,18 +100,9 @@ function whatGives(
   return others.length === 0 ? undefined : { file, lines: others }
 }
 
-function toPlan(stored: StoredTopic, index: Uint8Array, changes: FileChange[]): SavePlan {
+function toPlan(stored: StoredTopic, index: SavePlan['index'], changes: FileChange[]): SavePlan {
   const { file, path } = stored
-  return {
-    changes,
-    path,
-    memory: withHook(toMemory(stored).memory, findEntry(index, file)),
-    visible: isVisible(index, file),
-  }
-}
-
-function linesOf(index: Uint8Array | undefined, file: string): Buffer[] {
-  return index === undefined ? [] : entriesFor(index, file).map(({ line }) => indexLineAt(index, line))
+  return { changes, path, memory: withHook(toMemory(stored).memory, findEntry(index.after, file)), index }
 }
 
 function standsFor(line: Buffer, file: string): boolean {

@@ -2,8 +2,10 @@ import { join } from 'node:path'
 import type { Damage } from '@loci/disk'
 import { compareFolder } from './differences.ts'
 import { INDEX_FILE } from './file-name.ts'
+import { planFinish } from './finish-change.ts'
 import { messageOf, readIndex, scanFolder } from './folder.ts'
 import { decode, LONG_INDEX_LINE } from './index-file.ts'
+import { INTENT_FILE } from './intent.ts'
 import { toMemory } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
 import { PROPOSALS_DIR, readProposals } from './review.ts'
@@ -16,7 +18,9 @@ export async function verifyFolder(dir: string): Promise<Damage[]> {
   const { topics, damage } = await scanFolder(dir)
   const trash = await readTrash(dir).catch(unreadable(join(dir, TRASH_DIR)))
   const proposals = await readProposals(dir).catch(unreadable(join(dir, PROPOSALS_DIR)))
+  const unfinished = await planFinish(dir).catch(unreadable(join(dir, INTENT_FILE)))
   return [
+    ...(unfinished?.damage ?? []),
     ...(await verifyIndex(dir, topics)),
     ...damage,
     ...topics.flatMap((topic) => toMemory(topic).damage),

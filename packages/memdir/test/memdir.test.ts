@@ -463,6 +463,7 @@ describe('removing', () => {
 })
 
 test('M10: the topic comes before its line, and goes after it, so that a crash leaves no line without topic', async () => {
+  const [BEGIN, END] = ['rename memory/.index', 'unlink memory/.index']
   const steps: string[] = []
   setFaultHook((operation, path) => {
     const name = path.slice(work.root.length + 1)
@@ -479,14 +480,21 @@ test('M10: the topic comes before its line, and goes after it, so that a crash l
   await memdir.remove(memory.file, { ifRevision: memory.revision })
   await memdir.restore('id-1')
   expect(steps).toEqual([
-    'link memory/user_likes_tabs.md',
-    'link memory/MEMORY.md',
-    'link memory/.trash/id-1.json',
-    'rename memory/MEMORY.md',
-    'unlink memory/user_likes_tabs.md',
-    'link memory/user_likes_tabs.md',
-    'rename memory/MEMORY.md',
-    'unlink memory/.trash/id-1.json',
+    ...[BEGIN, 'link memory/user_likes_tabs.md', 'link memory/MEMORY.md', END],
+    ...[
+      BEGIN,
+      'link memory/.trash/id-1.json',
+      'rename memory/MEMORY.md',
+      'unlink memory/user_likes_tabs.md',
+      END,
+    ],
+    ...[
+      BEGIN,
+      'link memory/user_likes_tabs.md',
+      'rename memory/MEMORY.md',
+      'unlink memory/.trash/id-1.json',
+      END,
+    ],
   ])
 })
 

@@ -48,9 +48,9 @@ describe('a new topic file', () => {
   })
 
   test('without a session holds no origin', async () => {
-    await (await openMemdir({ dir: work.root })).save({ ...draft, body: '' })
+    await (await openMemdir({ dir: work.root })).save(draft)
     expect(await work.read('user_tabs.md')).toBe(
-      '---\nname: Tabs\ndescription: prefers tabs\ntype: user\nmetadata:\n  type: user\n---\n',
+      '---\nname: Tabs\ndescription: prefers tabs\ntype: user\nmetadata:\n  type: user\n---\n\nTabs it is.\n',
     )
   })
 })
@@ -70,7 +70,8 @@ describe('M08: whatever is in a field is read back as it was given', () => {
       name: `n${text}`,
       description: text,
       type: 'feedback',
-      body: text,
+      // A blank body is refused.
+      body: text.trim() === '' ? `${text}b${text}` : text,
       file: 'x.md',
     }
     const { memory } = await memdir.save(given)
@@ -113,7 +114,7 @@ describe('M08: whatever is in a field is read back as it was given', () => {
         fc.constantFrom('user', 'feedback', 'project', 'reference'),
         async (...fields) => {
           const [name, description, body, type] = fields
-          const given = { name: `n${name}`, description, body, type, file: 'x.md' } as const
+          const given = { name: `n${name}`, description, body: `${body}b`, type, file: 'x.md' } as const
           const ifRevision = (await memdir.read('x.md'))?.revision
           const { memory } = await memdir.save(given, { ifRevision })
           expect(memory).toMatchObject(given)
@@ -284,13 +285,13 @@ describe('a rewrite', () => {
   })
 
   test('leaves metadata that is no mapping alone', async () => {
-    expect(await rewrite('---\nname: x\ndescription: d\nmetadata: mine\n---\n', { type: 'user' })).toBe(
-      '---\nname: x\ndescription: d\nmetadata: mine\ntype: user\n---\n',
+    expect(await rewrite('---\nname: x\ndescription: d\nmetadata: mine\n---\nb\n', { type: 'user' })).toBe(
+      '---\nname: x\ndescription: d\nmetadata: mine\ntype: user\n---\nb\n',
     )
   })
 
   test('keeps the origin: who changes a memory later did not first save it', async () => {
-    const text = await rewrite('---\nname: x\n---\n', {})
+    const text = await rewrite('---\nname: x\n---\nb\n', {})
     expect(text).toContain('originSessionId: new-session')
     const memdir = await openMemdir({ dir: work.root, sessionId: 'third', messageId: 'm' })
     const memory = await memdir.read('note.md')

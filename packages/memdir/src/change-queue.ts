@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { files, orAbsent, removeQuietly, writeFileAtomic } from '@loci/disk'
+import { applyChanges, isChangedMeanwhile, isLeftBehind, isSame } from './apply-changes.ts'
+import type { FileChange } from './apply-changes.ts'
+import { INDEX_FILE } from './file-name.ts'
+import { planFinish } from './finish-change.ts'
+import type { Folder } from './folder.ts'
+import { withIndexLease } from './index-lease.ts'
+import { formatIntent, INTENT_FILE } from './intent.ts'
+
+/** How often a change is planned anew because somebody without a lease wrote between the look and the write. */
+const TRIES = 3
+
+/** Changes of one folder by one handle, one after another. */
+export interface ChangeQueue {
+  /**
+   * Plans a change and makes it, under the lease and after finishing what another change left undone. With
+   * `whereAbsent` no folder is made: it answers instead.
+   */
+  change<P extends { changes: readonly FileChange[] }>(
+    plan: (finished: string[]) => Promise<P>,
+    whereAbsent?: () => P,
+  ): Promise<P>
+  /** Waits for those under way. */
+  idle(): Promise<void>
+}
+
+export function createChangeQueue(folder: Folder, waitMs: number): ChangeQueue {
+  const { dir } = folder
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    // Calls keep their order, awaited or not.
+    change(plan, whereAbsent) {
+      const next = last.then(async () => {
+        if (whereAbsent === undefined) await files.mkdir(dir)
+        else if ((await orAbsent(files.stat(dir))) === undefined) return whereAbsent()
+        return withIndexLease(dir, INDEX_FILE, waitMs, async () => {
+          const finished = await finishChange(dir)
+          for (let tries = 1; ; tries += 1) {
+            const planned = await plan(finished)
+            try {
+              await makeChange(folder, planned.changes)
+              return planned
+            } catch (error) {
+              if (tries === TRIES || !isChangedMeanwhile(error)) throw error
+            }
+          }
+        })
+      })
+      last = next.catch(() => undefined)
+      return next
+    },
+    async idle() {
+      await last
+    },
+  }
+}
+
+/** Brings to its end what was cut off; resolves to what was done, a sentence each. */
+async function finishChange(dir: string): Promise<string[]> {
+  const unfinished = await planFinish(dir)
+  if (unfinished === undefined) return []
+  await applyChanges(unfinished.changes)
+  await removeQuietly(join(dir, INTENT_FILE))
+  return unfinished.sentences
+}
+
+/**
+ * All of a change or none of it: {@link applyChanges}, with a record of what is meant on the disk first. The record
+ * goes when all is done or all is taken back; one that stays is of use, or says nothing that is not done.
+ */
+async function makeChange(folder: Folder, changes: readonly FileChange[]): Promise<void> {
+  const steps = changes.filter(({ before, after }) => !isSame(before, after))
+  if (steps.length < 2) return applyChanges(steps)
+  const record = join(folder.dir, INTENT_FILE)
+  const text = formatIntent(await files.realpath(folder.dir), steps, folder.clock().toISOString())
+  await writeFileAtomic(record, text, { durable: true })
+  try {
+    await applyChanges(steps)
+  } catch (error) {
+    if (!isLeftBehind(error)) await removeQuietly(record)
+    throw error
+  }
+  await removeQuietly(record)
+}
