@@ -15,8 +15,10 @@ test('the public names', () => {
     'memoryDirs',
     'memoryRoot',
     'openMemdir',
+    'resolveTeamMemoryPath',
     'saveMemory',
     'scanForSecrets',
     'truncateEntrypointContent',
+    'validateTeamMemoryKey',
   ])
 })
