@@ -463,7 +463,6 @@ describe('removing', () => {
 })
 
 test('M10: the topic comes before its line, and goes after it, so that a crash leaves no line without topic', async () => {
-  const [BEGIN, END] = ['rename memory/.index', 'unlink memory/.index']
   const steps: string[] = []
   setFaultHook((operation, path) => {
     const name = path.slice(work.root.length + 1)
@@ -479,22 +478,11 @@ test('M10: the topic comes before its line, and goes after it, so that a crash l
   const { memory } = await memdir.save(draft)
   await memdir.remove(memory.file, { ifRevision: memory.revision })
   await memdir.restore('id-1')
+  const around = (...names: string[]): string[] => ['rename memory/.index', ...names, 'unlink memory/.index']
   expect(steps).toEqual([
-    ...[BEGIN, 'link memory/user_likes_tabs.md', 'link memory/MEMORY.md', END],
-    ...[
-      BEGIN,
-      'link memory/.trash/id-1.json',
-      'rename memory/MEMORY.md',
-      'unlink memory/user_likes_tabs.md',
-      END,
-    ],
-    ...[
-      BEGIN,
-      'link memory/user_likes_tabs.md',
-      'rename memory/MEMORY.md',
-      'unlink memory/.trash/id-1.json',
-      END,
-    ],
+    ...around('link memory/user_likes_tabs.md', 'link memory/MEMORY.md'),
+    ...around('link memory/.trash/id-1.json', 'rename memory/MEMORY.md', 'unlink memory/user_likes_tabs.md'),
+    ...around('link memory/user_likes_tabs.md', 'rename memory/MEMORY.md', 'unlink memory/.trash/id-1.json'),
   ])
 })
 
