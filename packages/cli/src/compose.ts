@@ -158,6 +158,11 @@ export interface MemoryPlace {
   /** The rule that decided. */
   rule: string
   dirs: ReturnType<typeof memoryDirs>
+  mode: 'index' | 'daily-log'
+  /** Whether what the background saves waits for a person. */
+  review: boolean
+  /** Whether the background looks for what to remember. */
+  extraction: boolean
 }
 
 /**
@@ -179,18 +184,27 @@ export async function findMemory(options: {
     ? { enabled: false, rule: '--bare: no memory' }
     : explainAutoMemory({ env, settings })
   const project = { projectsDir: home.projectsDir, root: await memoryRoot(cwd) }
-  const dirsIn = (projectDir: string): ReturnType<typeof memoryDirs> =>
-    memoryDirs({ home: home.dir, projectDir, env, settings })
+  const how = {
+    enabled,
+    rule,
+    mode: settings.memoryMode ?? 'index',
+    review: settings.memoryReview ?? false,
+    extraction: enabled && settings.memoryExtraction !== false,
+  }
+  const dirsIn = (projectDir: string): ReturnType<typeof memoryDirs> => {
+    const dirs = memoryDirs({ home: home.dir, projectDir, env, settings })
+    const warnings = [...(settings.warnings ?? []), ...(dirs.warnings ?? [])]
+    return warnings.length > 0 ? { ...dirs, warnings } : dirs
+  }
   const projectDir = await resolveProjectDir(project)
   const dirs = dirsIn(projectDir)
-  if (options.create !== true || !enabled || dirname(dirs.project) !== projectDir)
-    return { enabled, rule, dirs }
-  return { enabled, rule, dirs: dirsIn(await resolveProjectDir({ ...project, create: true })) }
+  if (options.create !== true || !enabled || dirname(dirs.project) !== projectDir) return { ...how, dirs }
+  return { ...how, dirs: dirsIn(await resolveProjectDir({ ...project, create: true })) }
 }
 
 /** Runs `work` on a memory folder and closes it, whatever happens. */
 export async function withMemory<T>(
-  place: { dir: string; sessionId?: string; messageId?: string },
+  place: { dir: string; sessionId?: string; messageId?: string; review?: boolean },
   work: (memory: Memdir) => Promise<T>,
 ): Promise<T> {
   const memory = await openMemdir(place)

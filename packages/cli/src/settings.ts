@@ -6,33 +6,49 @@ import { z } from 'zod'
 const settingsSchema = z.looseObject({
   autoMemoryEnabled: z.boolean().optional(),
   autoMemoryDirectory: z.string().optional(),
+  memoryMode: z.enum(['index', 'daily-log']).optional(),
+  memoryReview: z.boolean().optional(),
+  memoryExtraction: z.boolean().optional(),
   fileCheckpointingEnabled: z.boolean().optional(),
 })
 
 export interface Settings {
   autoMemoryEnabled?: boolean
   autoMemoryDirectory?: string
+  /** `daily-log`: what is to be remembered goes into the log of the day. Default: `index`. */
+  memoryMode?: 'index' | 'daily-log'
+  /** What the background saves waits for a person. Default: false. */
+  memoryReview?: boolean
+  /** Whether the background looks for what to remember. Default: true. */
+  memoryExtraction?: boolean
   fileCheckpointingEnabled?: boolean
+  /** One line for each setting that stands where it does not count. */
+  warnings?: readonly string[]
 }
+
+/** What a project's checked-in file cannot say: its author would decide about what belongs to others. */
+const NOT_CHECKED_IN = ['autoMemoryDirectory', 'memoryMode', 'memoryReview', 'memoryExtraction'] as const
 
 /**
  * The settings in force: `<config>/settings.json`, over it `<cwd>/.claude/settings.json`, over that
- * `settings.local.json`. A project's checked-in file cannot say where memory is: whoever wrote it could have it
- * written anywhere. None of the project's files can switch file history off: who opens a project is not to lose the
- * way back by it.
+ * `settings.local.json`. A project's checked-in file cannot say where memory is, nor how it is written: whoever wrote
+ * it could have it written anywhere, and unseen. None of the project's files can switch file history off: who opens a
+ * project is not to lose the way back by it.
  * @throws {LociError} CONFIG_INVALID when a file is not JSON or a value has the wrong type; DISK_IO
  */
 export async function readSettings(options: { configDir: string; cwd: string }): Promise<Settings> {
   const user = await readSettingsFile(join(options.configDir, 'settings.json'))
-  const {
-    autoMemoryDirectory: _directory,
-    fileCheckpointingEnabled: _checkpointing,
-    ...project
-  } = await readSettingsFile(join(options.cwd, '.claude', 'settings.json'))
-  const { fileCheckpointingEnabled: _local, ...local } = await readSettingsFile(
-    join(options.cwd, '.claude', 'settings.local.json'),
+  const checkedIn = join(options.cwd, '.claude', 'settings.json')
+  const project = await readSettingsFile(checkedIn)
+  const local = await readSettingsFile(join(options.cwd, '.claude', 'settings.local.json'))
+  const ignored = NOT_CHECKED_IN.filter((key) => project[key] !== undefined)
+  for (const key of ignored) delete project[key]
+  for (const settings of [project, local]) delete settings.fileCheckpointingEnabled
+  const warnings = ignored.map(
+    (key) =>
+      `Setting ${key} in ${JSON.stringify(checkedIn)} is not used: a project's checked-in file cannot decide it. Put it into settings.local.json beside it, or into the config home`,
   )
-  return { ...user, ...project, ...local }
+  return { ...user, ...project, ...local, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
 async function readSettingsFile(path: string): Promise<Settings> {
@@ -54,12 +70,10 @@ async function readSettingsFile(path: string): Promise<Settings> {
       result.error,
     )
   }
-  const { autoMemoryEnabled, autoMemoryDirectory, fileCheckpointingEnabled } = result.data
-  return {
-    ...(autoMemoryEnabled === undefined ? {} : { autoMemoryEnabled }),
-    ...(autoMemoryDirectory === undefined ? {} : { autoMemoryDirectory }),
-    ...(fileCheckpointingEnabled === undefined ? {} : { fileCheckpointingEnabled }),
-  }
+  const known = Object.keys(settingsSchema.shape)
+  return Object.fromEntries(
+    Object.entries(result.data).filter(([key, setting]) => known.includes(key) && setting !== undefined),
+  )
 }
 
 function invalid(path: string, what: string, cause: unknown): LociError {

@@ -26,6 +26,7 @@ async function open(
     env,
     bare,
     sessionId: SESSION,
+    now: () => new Date(2026, 11, 1, 12),
   })
 }
 

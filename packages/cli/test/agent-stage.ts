@@ -57,7 +57,14 @@ interface Look {
 
 export async function openStage(form: Form, project: Record<string, TreeFile> = {}): Promise<Stage> {
   const files = Object.entries(project).map(([name, file]) => [`project/${name}`, file] as const)
-  const work = await tree({ 'project/': '', 'tmp/': '', ...Object.fromEntries(files) })
+  const work = await tree({
+    'project/': '',
+    'tmp/': '',
+    // Requests that come beside the turns have tests of their own.
+    'home/loci.json': '{"formatVersion":1}\n',
+    'home/settings.json': '{"memoryExtraction":false}',
+    ...Object.fromEntries(files),
+  })
   const standIn = form === 'the stand-in' ? await openStandIn() : undefined
   const running: Running[] = []
   const clock = work.path('clock')

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import type { PermissionMode } from '@loci/app-state'
@@ -34,6 +34,8 @@ export interface TurnWorld {
   clock: Date
   env: Record<string, string>
   permissionMode: PermissionMode
+  /** Whether the background looks for what to remember; else the script is for the turns alone. */
+  extraction: boolean
   /** A client of another server, instead of the stand-in in this process. */
   client: Anthropic | undefined
   model: string
@@ -77,10 +79,15 @@ export async function turnWorld(project: Record<string, TreeFile> = {}): Promise
     clock: new Date(2026, 10, 30, 12),
     env: { PATH: process.env['PATH'] ?? '', LOCI_MAX_RETRIES: '2' },
     permissionMode: 'bypassPermissions',
+    extraction: false,
     client: undefined,
     model: 'claude-sonnet-5-5',
     async open(start = { kind: 'new' }) {
       const home = await openConfigHome({ dir: work.path('home'), write: false })
+      if (!world.extraction) {
+        await home.claim()
+        await writeFile(work.path('home/settings.json'), '{"memoryExtraction":false}')
+      }
       const now = (): Date => world.clock
       const place = { home, env: {}, write: false, cwd: world.root, version: 'test', now }
       const started = await startSession({ ...place, start })

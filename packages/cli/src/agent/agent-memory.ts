@@ -1,4 +1,4 @@
-import type { Memory, MemoryDraft, MemoryPrompt, SearchHit, SaveResult } from '@loci/memdir'
+import type { Memory, MemoryDraft, MemoryPrompt, SearchHit } from '@loci/memdir'
 
 export type MemoryScope = 'project' | 'user'
 
@@ -9,6 +9,16 @@ export interface MemoryHits {
   problems: string[]
 }
 
+/** What became of a memory that was to be saved. */
+export interface Saved {
+  /** Relative to the folder of its scope. */
+  file: string
+  /** Whether later sessions are shown its line. */
+  visible: boolean
+  /** It waits for a person. */
+  proposed: boolean
+}
+
 /** Memory as an agent sees it. */
 export interface AgentMemory {
   readonly enabled: boolean
@@ -16,15 +26,24 @@ export interface AgentMemory {
   readonly rule: string
   /** Folders, for permissions: read freely, never edited directly. Real paths, also of those not made yet. */
   readonly dirs: readonly string[]
+  /** Whether the background looks for what to remember. */
+  readonly extraction: boolean
   /** What the next prompt carries; `null`: memory is off. */
   prompt(): Promise<MemoryPrompt | null>
   /** Hits of both scopes, the project's first, each with its best first. A folder that cannot be read hides no other. */
   search(query: string): Promise<MemoryHits>
   read(scope: MemoryScope, file: string): Promise<Memory | undefined>
-  /** @throws {LociError} as memdir's `save`; MEMORY_DISABLED; CONFIG_READ_ONLY in a config home that is not ours */
+  /**
+   * In daily-log mode a new memory is a line of today's log.
+   *
+   * @param options.inBackground nobody sees it happen: with review on it waits for a person, and so does the change of
+   * a memory that this session did not save, or that was changed by hand since
+   * @throws {LociError} as memdir's `save`; MEMORY_DISABLED, also when it was switched off meanwhile; CONFIG_READ_ONLY
+   * in a config home that is not ours
+   */
   save(
     scope: MemoryScope,
     draft: MemoryDraft,
-    options: { ifRevision?: string | undefined; messageId: string },
-  ): Promise<SaveResult>
+    options: { ifRevision?: string | undefined; messageId: string; inBackground?: boolean },
+  ): Promise<Saved>
 }

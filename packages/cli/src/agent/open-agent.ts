@@ -6,10 +6,13 @@ import type { FileHistory } from '@loci/file-history'
 import type { Session } from '@loci/session-jsonl'
 import { openSessionHistory } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
+import { localDate } from '../local-date.ts'
 import { readSettings } from '../settings.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { AgentMemory } from './agent-memory.ts'
 import type { Approve, CallRoom } from './answer-calls.ts'
+import { backgroundMemory } from './background-memory.ts'
+import { usageCounter } from './count-usage.ts'
 import { toolResultsDir } from './large-result.ts'
 import type { ModelClient } from './model-client.ts'
 import { openMemory } from './open-memory.ts'
@@ -63,7 +66,7 @@ export interface Agent {
 export async function openAgent(session: Session, options: AgentOptions): Promise<Agent> {
   try {
     const { home, env, root, bare, model } = options
-    const memory = await openMemory({ home, cwd: root, env, bare, sessionId: session.id })
+    const memory = await openMemory({ home, cwd: root, env, bare, sessionId: session.id, now: options.now })
     // Real paths, as tools name what they touch: a link to the config home hides nothing.
     const configDir = await followLinks(home.dir)
     const asideDir = await followLinks(toolResultsDir(options.projectDir, session.id))
@@ -81,22 +84,31 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
     const history = await openHistory(session, options)
     const system = systemPrompt({ root, memory: guidance, hasHistory: history !== null })
     const calls = callRoom({ history, memory, state, configDir, asideDir, options })
+    const count = usageCounter({
+      session,
+      model: model.model,
+      onUsage: (usage) =>
+        state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
+    })
+    const asking = { client: model.client, model: model.model, system, count, maxRetries: retriesOf(env) }
+    const background = memory.extraction
+      ? backgroundMemory({ session, fork: { ...asking, calls, wait: options.wait }, emit: options.emit })
+      : undefined
     return {
       session,
       history,
       memory,
       model,
       state,
-      prompt: (text, signal) =>
-        runTurn(
+      async prompt(text, signal) {
+        let wroteMemory = false
+        const result = await runTurn(
           {
             ...options,
+            ...asking,
             session,
             history,
-            system,
-            client: model.client,
-            model: model.model,
-            calls,
+            calls: noticingSaves(calls, () => (wroteMemory = true)),
             hasMemory: memory.enabled,
             surroundings: async () => ({
               date: localDate(options.now()),
@@ -104,15 +116,16 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
             }),
             toolResultsDir: toolResultsDir(options.projectDir, session.id),
             permissionMode: state.getState().permissionMode,
-            maxRetries: retriesOf(env),
             createId: randomUUID,
-            onUsage: (usage) =>
-              state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
           },
           text,
           signal,
-        ),
+        )
+        await background?.turnEnded({ isWhole: result.error === undefined, wroteMemory })
+        return result
+      },
       async close() {
+        await background?.idle(BACKGROUND_WAIT_MS)
         try {
           await history?.close()
         } finally {
@@ -132,6 +145,17 @@ async function openHistory(session: Session, { home, env, root }: AgentOptions):
   if (!isFileHistoryEnabled({ env, interactive: true, config })) return null
   const place = { sessionId: session.id, path: session.path, cwd: root }
   return openSessionHistory(home, place, { mode: 'write', record: (draft) => session.record(draft) })
+}
+
+/** Tells of each memory that a turn saves itself. */
+function noticingSaves(calls: CallRoom, onSave: () => void): CallRoom {
+  const { memory } = calls.context
+  const save: AgentMemory['save'] = async (...words) => {
+    const saved = await memory.save(...words)
+    onSave()
+    return saved
+  }
+  return { ...calls, context: { ...calls.context, memory: { ...memory, save } } }
 }
 
 function callRoom(room: {
@@ -164,11 +188,8 @@ function callRoom(room: {
   }
 }
 
-/** Of the place where the user is: what they call today. */
-function localDate(now: Date): string {
-  const [year, month, day] = [now.getFullYear(), now.getMonth() + 1, now.getDate()]
-  return `${year}-${String(month).padStart(2, '0')}-${String(day).padStart(2, '0')}`
-}
+/** How long the exit waits for what the background still looks at. */
+const BACKGROUND_WAIT_MS = 10_000
 
 const DEFAULT_RETRIES = 6
 

@@ -1,7 +1,10 @@
+import { join, relative } from 'node:path'
 import { LociError, errorMessage, isLociError } from '@loci/disk'
-import { loadMemoryPrompt } from '@loci/memdir'
+import { loadMemoryPrompt, saveMemory } from '@loci/memdir'
+import type { MemoryDraft } from '@loci/memdir'
 import { findMemory, withMemory } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
+import { localDate } from '../local-date.ts'
 import type { AgentMemory, MemoryHits, MemoryScope } from './agent-memory.ts'
 import { followLinks } from './tools/file-target.ts'
 
@@ -12,15 +15,19 @@ export async function openMemory(options: {
   env: Readonly<Record<string, string | undefined>>
   bare: boolean
   sessionId: string
+  now: () => Date
 }): Promise<AgentMemory> {
-  const { sessionId, ...place } = options
-  const { enabled, rule, dirs } = await findMemory(place)
+  const { sessionId, now, ...place } = options
+  const { enabled, rule, dirs, mode, extraction } = await findMemory(place)
+  /** Revisions that this session saved, by file. */
+  const ours = new Map<string, string>()
   const scopes: readonly MemoryScope[] = ['project', 'user']
   return {
     enabled,
     rule,
+    extraction,
     dirs: enabled ? await Promise.all(scopes.map((scope) => realOf(dirs[scope]))) : [],
-    prompt: () => loadMemoryPrompt({ dirs, enabled }),
+    prompt: () => loadMemoryPrompt({ dirs, enabled, mode }),
     async search(query) {
       const found: MemoryHits = { hits: [], problems: [] }
       for (const scope of scopes) {
@@ -35,19 +42,39 @@ export async function openMemory(options: {
       return found
     },
     read: (scope, file) => withMemory({ dir: dirs[scope] }, (memory) => memory.read(file)),
-    async save(scope, draft, { ifRevision, messageId }) {
-      if (!enabled) {
-        throw new LociError('MEMORY_DISABLED', `Memory is off: ${rule}; nothing was saved`, {
-          details: { rule },
+    async save(scope, draft, { ifRevision, messageId, inBackground = false }) {
+      // Asked again: it may have been switched off since.
+      const asked = enabled ? await findMemory(place) : { enabled, rule }
+      if (!asked.enabled) {
+        throw new LociError('MEMORY_DISABLED', `Memory is off: ${asked.rule}; nothing was saved`, {
+          details: { rule: asked.rule },
         })
       }
       await options.home.claim()
       const made = await findMemory({ ...place, create: scope === 'project' })
-      return withMemory({ dir: made.dirs[scope], sessionId, messageId }, (memory) =>
-        memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
+      const dir = made.dirs[scope]
+      const isForeign = draft.file !== undefined && ours.get(join(dir, draft.file)) !== ifRevision
+      const review = inBackground && (made.review || isForeign)
+      if (mode === 'daily-log' && draft.file === undefined && !review) {
+        return { file: await appendToLog(made.dirs.project, draft, now()), visible: true, proposed: false }
+      }
+      const { memory, visible, proposed } = await withMemory(
+        { dir, sessionId, messageId, review },
+        (memdir) => memdir.save(draft, ifRevision === undefined ? {} : { ifRevision }),
       )
+      if (!proposed) ours.set(join(dir, memory.file), memory.revision)
+      return { file: memory.file, visible, proposed }
     },
   }
+}
+
+/** One line for one memory, in the file that `dailyLogTemplate` names; its path, relative to the folder. */
+async function appendToLog(dir: string, draft: MemoryDraft, now: Date): Promise<string> {
+  const date = localDate(now)
+  const file = join(dir, 'logs', date.slice(0, 4), date.slice(5, 7), `${date}.md`)
+  const words = [draft.description, draft.body].map((text) => text.replace(/\s+/g, ' ').trim())
+  await saveMemory(`- (${draft.type}) ${[...new Set(words)].join(': ')}`, { file })
+  return relative(dir, file)
 }
 
 /** What permissions compare with. A folder that is a link to nowhere has no other path than its own. */

@@ -10,6 +10,7 @@ import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
 import { planAttachments, renderAttachment } from './attachments.ts'
 import type { Surroundings } from './attachments.ts'
+import type { CountUsage } from './count-usage.ts'
 import { MAX_RESULT_UNITS, putAside } from './large-result.ts'
 import { answerDraft, resultDraft } from './line-drafts.ts'
 import { modelRequest } from './model-request.ts'
@@ -19,7 +20,7 @@ import type { Wait } from './stream-answer.ts'
 import { stopOf } from './stop-reason.ts'
 import { failed } from './tools/tool.ts'
 import type { ToolResult } from './tools/tool.ts'
-import { NO_USAGE, addUsage, costRecord, usageOf } from './usage.ts'
+import { NO_USAGE, addUsage } from './usage.ts'
 
 /** Requests of one turn; a model that goes on calling tools is stopped there. */
 const MAX_REQUESTS = 200
@@ -37,7 +38,7 @@ export interface TurnRoom {
   toolResultsDir: string
   permissionMode: string
   emit: (event: AgentEvent) => void
-  onUsage: (usage: TokenUsage) => void
+  count: CountUsage
   maxRetries: number
   wait: Wait
   createId: () => string
@@ -219,12 +220,7 @@ class Turn {
   }
 
   async #count(message: Anthropic.Message): Promise<void> {
-    const { session, model, onUsage } = this.#room
-    const usage = usageOf(model, message.usage)
-    this.result.usage = addUsage(this.result.usage, usage)
-    const [last] = (await session.records('cost-state')).slice(-1)
-    await session.record(costRecord(last, model, usage))
-    onUsage(usage)
+    this.result.usage = addUsage(this.result.usage, await this.#room.count(message.usage))
   }
 
   /** Does one call and writes its result, which the next request sends. */

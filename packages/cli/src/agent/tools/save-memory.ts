@@ -1,7 +1,6 @@
 import { isLociError } from '@loci/disk'
-import type { SaveResult } from '@loci/memdir'
 import { z } from 'zod'
-import type { AgentMemory, MemoryScope } from '../agent-memory.ts'
+import type { AgentMemory, MemoryScope, Saved } from '../agent-memory.ts'
 import { formatMemory } from './format-memory.ts'
 import { defineTool, done, failed, wholeText } from './tool.ts'
 import type { Tool } from './tool.ts'
@@ -28,7 +27,7 @@ export const saveMemoryTool: Tool = defineTool({
       async run() {
         const options = { messageId, ...(revision === undefined ? {} : { ifRevision: revision }) }
         const target = { ...draft, ...(file === undefined ? {} : { file }) }
-        let saved: SaveResult
+        let saved: Saved
         try {
           saved = await memory.save(scope, target, options)
         } catch (error) {
@@ -36,12 +35,11 @@ export const saveMemoryTool: Tool = defineTool({
           return failed(`Nothing was saved: ${error.message}${await stateOf(memory, scope, file)}`)
         }
         const where = scope === 'user' ? 'the memory for all projects' : 'the memory of this project'
-        if (saved.proposed)
-          return done(`Proposed ${saved.memory.file} for ${where}; a person decides about it.`)
+        if (saved.proposed) return done(`Proposed ${saved.file} for ${where}; a person decides about it.`)
         const hidden = saved.visible
           ? ''
           : ' The index is over its limit and its line is not shown to later sessions: shorten the index.'
-        return done(`Saved ${saved.memory.file} in ${where}.${hidden}`, { file: saved.memory.file, scope })
+        return done(`Saved ${saved.file} in ${where}.${hidden}`, { file: saved.file, scope })
       },
     }
   },
