@@ -188,6 +188,32 @@ describe('going back', () => {
     expect(await work.read('b.txt')).toBe('b2\n')
   })
 
+  test.each([[], ['ID']])(
+    'what an undo %s left is taken back by what its last line says',
+    async (...words) => {
+      await run('rewind')
+      await work.write('a.txt', 'by hand\n')
+      const [{ id }] = (await json('undo', '--list')) as [{ id: string }]
+      const ids = words.map(() => id)
+      const advice = ['undo', ...ids, '--on-conflict', 'overwrite']
+      expect((await run('undo', ...ids)).out.split('\n').at(-2)).toBe(
+        `file-history ${advice.join(' ')} takes back what is left`,
+      )
+      expect((await run(...advice)).code).toBe(0)
+      expect(await work.read('a.txt')).toBe('a2\n')
+    },
+  )
+
+  test('what an undo could not write is taken back by the next one, as its last line says', async () => {
+    await run('rewind')
+    await fs.mkdir(work.path('new.txt'))
+    expect((await run('undo')).out).toMatch(
+      /^skipped new\.txt: [^\n]+\nfile-history undo takes back what is left, once that can be done\n$/m,
+    )
+    await work.remove('new.txt')
+    expect(await run('undo')).toMatchObject({ code: 0, out: expect.stringContaining('restored new.txt\n') })
+  })
+
   test.each([
     ['finish', 'a1\n'],
     ['undo', 'a2\n'],
@@ -315,6 +341,16 @@ describe('snapshot', () => {
     expect(projectFiles(await work.all())).toEqual(projectFiles(before))
   })
 
+  test('without a file to record it is made, and says that it holds none', async () => {
+    const { code, out, err } = await fileHistory(work.root, 'snapshot', '--dir', work.beside('fresh'))
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^snapshot-\S+ {2}\S+ {2}tracks 0 files\n$/),
+    })
+    expect(err).toBe('file-history: no file is recorded yet; file-history snapshot PATH… names some\n')
+    expect((await run('snapshot')).err).toBe('')
+  })
+
   test('a tracked file that is gone is recorded as such', async () => {
     await work.remove('b.txt')
     expect(await run('snapshot', 'b.txt')).toMatchObject({ code: 0, err: '' })
@@ -362,6 +398,12 @@ describe('words', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toMatch(/^file-history: [^\n]+; see file-history --help\n$/)
     expect(err).toContain(problem)
+  })
+
+  test('help is the help, whatever it is asked about', async () => {
+    const { out } = await fileHistory(work.root, '--help')
+    for (const words of [['help'], ['help', 'run'], ['run', '--help']])
+      expect(await fileHistory(work.root, ...words)).toEqual({ code: 0, out, err: '' })
   })
 
   test('the help names every command and fits 80 columns', async () => {

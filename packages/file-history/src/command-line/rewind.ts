@@ -38,9 +38,23 @@ export async function undoCommand(context: CommandContext): Promise<CommandResul
   const onConflict = parseChoice('--on-conflict', context.options['on-conflict'], choices)
   const [id] = context.words
   if (context.options.list === true) return listRewinds(context)
-  return changeFiles(context, (history) =>
-    history.undoRewind({ onConflict, ...(id === undefined ? {} : { id }) }),
+  return changeFiles(
+    context,
+    (history) => history.undoRewind({ onConflict, ...(id === undefined ? {} : { id }) }),
+    (result) => afterUndo(result, id),
   )
+}
+
+/** An undo that left files behind is not over. */
+function afterUndo({ conflicts, skipped, undoable }: RewindResult, id: string | undefined): string[] {
+  const undo = id === undefined ? 'file-history undo' : `file-history undo ${id}`
+  if (conflicts.length > 0) return [`${undo} --on-conflict overwrite takes back what is left`]
+  if (skipped.length > 0) return [`${undo} takes back what is left, once that can be done`]
+  return afterRewind({ undoable })
+}
+
+function afterRewind({ undoable }: Pick<RewindResult, 'undoable'>): string[] {
+  return undoable ? ['file-history undo takes this back'] : []
 }
 
 async function listRewinds(context: CommandContext): Promise<CommandResult> {
@@ -59,11 +73,12 @@ export async function resolveCommand(context: CommandContext): Promise<CommandRe
 
 /**
  * A signal stops it only before the first file is touched: half of it would be worse than the wait. The exit code is
- * that of the signal in any case.
+ * that of the signal in any case. `adviseOn` has the lines that say how to go on.
  */
 async function changeFiles(
   context: CommandContext,
   work: (history: FileHistory, signal: AbortSignal) => Promise<RewindResult>,
+  adviseOn: (result: RewindResult) => string[] = afterRewind,
 ): Promise<CommandResult> {
   const place = await findPlace(context)
   await requireHistory(place)
@@ -75,8 +90,7 @@ async function changeFiles(
       signal.throwIfAborted()
       return work(history, signal)
     })
-    const undo = value.undoable ? ['file-history undo takes this back'] : []
-    const text = lines([...rewindLines(value, context.startDir), ...undo])
+    const text = lines([...rewindLines(value, context.startDir), ...adviseOn(value)])
     return { value, text, exitCode: interruption.exitCode ?? rewindExitCode(value) }
   } finally {
     context.onSignal(undefined)

@@ -17,7 +17,7 @@ export async function runCommandLine(world: CommandLineWorld): Promise<number> {
       return 0
     }
     const [name = ''] = words
-    if (options.help === true || (name === 'help' && words.length === 1)) {
+    if (options.help === true || name === 'help') {
       world.print(helpText())
       return 0
     }

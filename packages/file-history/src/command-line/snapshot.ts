@@ -31,6 +31,8 @@ export async function snapshotCommand(context: CommandContext): Promise<CommandR
     for (const path of tracked) await track(history, path, messageId).catch(ignoreGone)
     for (const path of asked) await track(history, path, messageId)
     const value = history.snapshots().findLast((snapshot) => snapshot.messageId === messageId)
+    if (Object.keys(value?.trackedFileBackups ?? {}).length === 0)
+      context.warn('file-history: no file is recorded yet; file-history snapshot PATH… names some\n')
     return { value, text: lines(snapshotLines(value === undefined ? [] : [value])) }
   })
 }
