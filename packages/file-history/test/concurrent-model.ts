@@ -134,21 +134,34 @@ function notUndone(model: Model): Map<number, string[]> {
   return left
 }
 
+/** What the next undo is about; `undefined`: nothing is left to undo. */
+function nextUndo(model: Model): { op: Op; files: string[] } | undefined {
+  const left = notUndone(model)
+  const candidates = model.ops.flatMap((op) => {
+    const files = left.get(op.id) ?? []
+    return files.length > 0 ? [{ op, files }] : []
+  })
+  // An undo that left files behind is not over, unless these stand as before by now.
+  const last = model.ops.at(-1)?.undoes ?? null
+  const unfinished = last === null ? undefined : candidates.find(({ op }) => op.id === last)
+  const isOpen = unfinished?.files.some((file) => at(model.disk, file) !== unfinished.op.files[file]?.before)
+  return isOpen === true ? unfinished : candidates.findLast((candidate) => candidate !== unfinished)
+}
+
 /** Whether there is a rewind to undo. */
 export function canUndo(model: Model): boolean {
-  return [...notUndone(model).values()].some((keys) => keys.length > 0)
+  return nextUndo(model) !== undefined
 }
 
 export function undo(model: Model, seen: Seen): boolean {
-  const left = notUndone(model)
-  const op = model.ops.findLast(({ id }) => (left.get(id)?.length ?? 0) > 0)
-  if (op === undefined) return false
+  const next = nextUndo(model)
+  if (next === undefined) return false
   const files: Parameters<typeof settle>[1] = {}
-  for (const file of left.get(op.id) ?? []) {
-    const { before, after } = op.files[file] ?? { before: null, after: null }
+  for (const file of next.files) {
+    const { before, after } = next.op.files[file] ?? { before: null, after: null }
     const now = at(model.disk, file)
     const kind = now === before ? 'unchanged' : now === after ? 'write' : 'conflict'
     files[file] = { after: before, kind }
   }
-  return settle(model, files, seen, op.id)
+  return settle(model, files, seen, next.op.id)
 }
