@@ -132,6 +132,20 @@ describe('run', () => {
     expect(await work.read('out/x')).toBe('x2\n')
   })
 
+  test('where all is put back, ignored folders that were not looked into are named', async () => {
+    await work.write('.gitignore', 'out/\n')
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await work.write(`out/deep/${name}`, 'x1')
+    const fail = ['--rewind-on-fail', '--', 'sh', '-c', 'echo x > a.txt; echo x2 > out/deep/a; exit 1']
+    const { err } = await run('--max-files', '4', ...fail)
+    expect(err).toContain('put back: 1 of 1 file\n')
+    expect(err).toContain(
+      '1 ignored folder not looked into, beyond --max-files: out/deep; what changed there stays\n',
+    )
+    const all = await run(...fail)
+    expect(all.err).toContain('not put back: out/deep/a is not covered\n')
+    expect(all.err).not.toContain('not looked into')
+  })
+
   test('--max-files bounds what is covered', async () => {
     const { err } = await run('--max-files', '1', '--', 'sh', '-c', 'echo 2 > a.txt; echo 2 > d/b.txt')
     expect(err).toContain('1 file changed')

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import type { FileHistory } from '../file-history.ts'
+import type { FileHistory, FileHistoryOptions } from '../file-history.ts'
 import type { CommandContext } from './command-context.ts'
 import { parseCount } from './arguments.ts'
 import { commandsCutOff } from './cut-off.ts'
@@ -13,7 +13,7 @@ import { noteRun } from './runs.ts'
 import { GuardedCommand } from './start-command.ts'
 import type { Ending } from './start-command.ts'
 import { oneLine } from './visible.ts'
-import { whyUncovered } from './why-uncovered.ts'
+import { foldersBeyond, whyUncovered } from './why-uncovered.ts'
 
 /** What `run --json` prints, on one line. Paths are absolute. */
 interface RunReport {
@@ -60,13 +60,15 @@ export async function runCommand(context: CommandContext): Promise<number> {
     }
     const { exitCode } = covered.result
     await noteRun(place.dir, { id, command: context.words, exitCode }, history.snapshots())
-    return finish(context, history, { ...covered, id, ending: covered.result, root: place.root })
+    return finish(context, history, { ...covered, id, ending: covered.result, place, limits })
   }
   return withHistory(place, 'write', work, limits)
 }
 
+type Limits = Pick<FileHistoryOptions, 'maxFiles' | 'maxBytes'>
+
 /** @throws {UsageError} when one is no whole number from 1 */
-function limitsOf({ options }: CommandContext): { maxFiles?: number; maxBytes?: number } {
+function limitsOf({ options }: CommandContext): Limits {
   const maxFiles = parseCount('--max-files', options['max-files'])
   const maxBytes = parseCount('--max-bytes', options['max-bytes'])
   return {
@@ -90,9 +92,9 @@ function sayNotRecorded(
 async function finish(
   context: CommandContext,
   history: FileHistory,
-  run: Pick<RunReport, 'id' | 'changed' | 'untracked'> & { ending: Ending; root: string },
+  run: Pick<RunReport, 'id' | 'changed' | 'untracked'> & { ending: Ending; place: Place; limits: Limits },
 ): Promise<number> {
-  const { id, ending, changed, untracked, root } = run
+  const { id, ending, changed, untracked, place, limits } = run
   sayEnding(context, ending)
   const isBack = ending.failure !== undefined && context.options['rewind-on-fail'] === true
   const advice = isBack || changed.length === 0 ? '' : '; file-history rewind undoes it'
@@ -100,16 +102,24 @@ async function finish(
   sayEach(context, changed, (path) => `  changed ${shown(path, context.startDir)}`)
   const reasons = new Map<string, string>()
   // Each needs a look: not more of them than are said.
-  for (const path of untracked.slice(0, MAX_NAMES)) reasons.set(path, await whyUncovered(root, path))
+  for (const path of untracked.slice(0, MAX_NAMES)) reasons.set(path, await whyUncovered(place.root, path))
   sayEach(
     context,
     untracked,
     (path) => `  changed, but not covered: ${shown(path, context.startDir)}: ${reasons.get(path) ?? ''}`,
   )
   const rewound = isBack && (await putBack(context, history, { id, changed, untracked }))
+  if (isBack) sayBeyond(context, await foldersBeyond(place, limits.maxFiles))
   const report: RunReport = { id, exitCode: ending.exitCode, changed, untracked, rewound }
   if (context.options.json === true) context.print(`${JSON.stringify(report)}\n`)
   return ending.exitCode
+}
+
+function sayBeyond(context: CommandContext, folders: readonly string[]): void {
+  const [first, ...others] = folders.map((path) => shown(path, context.startDir))
+  if (first === undefined) return
+  const what = `${counted(folders.length, 'ignored folder')} not looked into, beyond --max-files`
+  say(context, `${what}: ${first}${others.length > 0 ? ' …' : ''}; what changed there stays`)
 }
 
 /** Names of a kind that are said, at most; `--json` has them all. */

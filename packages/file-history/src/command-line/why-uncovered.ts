@@ -2,7 +2,10 @@ import { join, relative } from 'node:path'
 import { isLociError } from '@loci/disk'
 import { kindOf } from '../compare.ts'
 import { loadRulesAbove, parentsOf, readRules } from '../ignore-rules.ts'
-import { statOf } from '../track-path.ts'
+import { MAX_FILES } from '../track-command.ts'
+import { ownFolder, statOf } from '../track-path.ts'
+import { walkTree } from '../walk-tree.ts'
+import type { Place } from './place.ts'
 
 /** Why a run did not cover what it changed at `path`, as far as that can be seen afterwards. For people. */
 export async function whyUncovered(root: string, path: string): Promise<string> {
@@ -35,4 +38,13 @@ async function isIgnored(root: string, key: string, kind: 'file' | 'directory'):
     rules = rules.with(folder, await readRules(join(root, folder, '.gitignore')))
   }
   return rules.ignores(key, kind)
+}
+
+/** The ignored folders, as they are now, of which a command's changes are not seen: they are beyond the limit. */
+export async function foldersBeyond({ dir, root }: Place, maxFiles: number = MAX_FILES): Promise<string[]> {
+  const skip = [ownFolder(dir, root)]
+  const walk = await walkTree(root, { skip, always: new Set(), maxIgnored: maxFiles })
+  return Array.from(walk.files.values()).flatMap(({ kind, key }) =>
+    kind === 'directory' ? [join(root, key)] : [],
+  )
 }
