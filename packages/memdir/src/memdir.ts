@@ -10,6 +10,7 @@ import type { Folder } from './folder.ts'
 import { decode, parseIndex } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
 import { LEASE_WAIT_MS } from './index-lease.ts'
+import { keepParts } from './memdir-parts.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
 import { planRepair } from './repair.ts'
@@ -235,6 +236,7 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     },
     close: () => queue.idle(),
   }
+  keepParts(memdir, { folder, queue, review })
   return memdir
 }
 

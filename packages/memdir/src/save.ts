@@ -155,7 +155,7 @@ function topicText(folder: Folder, draft: MemoryDraft, previous: Buffer | undefi
 }
 
 /** A subfolder with an index, such as `team`, is a memory folder for itself: what is saved there is not ours. */
-async function refuseOtherFolder(dir: string, file: string): Promise<void> {
+export async function refuseOtherFolder(dir: string, file: string): Promise<void> {
   const segments = file.split('/').slice(0, -1)
   for (let depth = 1; depth <= segments.length; depth += 1) {
     const below = segments.slice(0, depth).join('/')

@@ -1,4 +1,5 @@
 import * as memdir from '@loci/memdir'
+import * as anthropic from '@loci/memdir/anthropic'
 import { expect, test } from 'vitest'
 
 test('the public names', () => {
@@ -21,4 +22,8 @@ test('the public names', () => {
     'truncateEntrypointContent',
     'validateTeamMemoryKey',
   ])
+})
+
+test("the public names for the API's memory tool", () => {
+  expect(Object.keys(anthropic)).toEqual(['memoryToolHandlers'])
 })
