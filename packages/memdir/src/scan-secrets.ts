@@ -1,8 +1,9 @@
 import { findAssignments } from './secret-assignments.ts'
 import { findBasicAuth, findConnectionPasswords, findPrivateKeys, findUrlPasswords } from './secret-places.ts'
+import { Runs } from './secret-runs.ts'
 import { findTokens } from './secret-tokens.ts'
 import type { Match } from './secret-tokens.ts'
-import { decodeView, placeOf, unescapeView, unwrapView } from './secret-views.ts'
+import { BASE64_PHASES, decodeView, placeOf, unescapeView, unwrapView } from './secret-views.ts'
 import type { View } from './secret-views.ts'
 
 /** A secret found in a text. `start` and `end` are UTF-16 positions; `redacted` never holds the value. */
@@ -23,29 +24,31 @@ export function scanForSecrets(text: string): SecretFinding[] {
   const plain: View = { text }
   const unescaped = unescapeView(plain)
   const unwrapped = unwrapView(unescaped)
-  const decoded = decodeView(unwrapped)
-  const certain = placed(plain, findAll(plain))
-  if (unescaped !== plain) certain.push(...placed(unescaped, findAll(unescaped)))
-  const further: SecretFinding[] = []
-  if (unwrapped !== unescaped) further.push(...placed(unwrapped, findTokens(unwrapped)))
-  if (decoded !== undefined) further.push(...placed(decoded, findAll(decoded)))
+  const certain = [plain, ...(unescaped === plain ? [] : [unescaped])].flatMap(findAll)
+  const joinedLines =
+    unwrapped === unescaped ? [] : place(unwrapped, findTokens(unwrapped, new Runs(unwrapped.text)))
+  const decoded = BASE64_PHASES.flatMap((phase) => {
+    const view = decodeView(unwrapped, phase)
+    return view === undefined ? [] : findAll(view)
+  })
   const found = joinOverlapping(certain)
-  return joinOverlapping([...found, ...apartFrom(found, joinOverlapping(further))])
+  return joinOverlapping([...found, ...apartFrom(found, joinOverlapping([...joinedLines, ...decoded]))])
 }
 
-function findAll(view: View): Match[] {
+function findAll(view: View): SecretFinding[] {
   const { text } = view
-  return [
+  const runs = new Runs(text)
+  return place(view, [
     ...findPrivateKeys(text),
-    ...findTokens(view),
+    ...findTokens(view, runs),
     ...findUrlPasswords(text),
-    ...findConnectionPasswords(text),
-    ...findBasicAuth(text),
-    ...findAssignments(text),
-  ]
+    ...findConnectionPasswords(text, runs),
+    ...findBasicAuth(text, runs),
+    ...findAssignments(text, runs),
+  ])
 }
 
-function placed(view: View, matches: Match[]): SecretFinding[] {
+function place(view: View, matches: Match[]): SecretFinding[] {
   return matches.map(({ rule, start, end, shown }) => ({
     rule,
     ...placeOf(view, start, end),

@@ -1,128 +1,123 @@
+import type { Runs } from './secret-runs.ts'
 import type { Match } from './secret-tokens.ts'
-import { isPlaceholder, looksRandom } from './secret-values.ts'
-
-const MAX_USERINFO = 512
-const MAX_BLOCK = 32_768
-const LEAST_KEY = 40
+import { isPlaceholder, LOOKED_AT, looksRandom } from './secret-values.ts'
 
 /** Passwords in URLs: `scheme://user:password@host`. */
 export function findUrlPasswords(text: string): Match[] {
   const found: Match[] = []
   for (let at = text.indexOf('://'); at !== -1; at = text.indexOf('://', at + 3)) {
-    const password = passwordAt(text, at + 3)
-    if (password === undefined || !/[a-z0-9]/i.test(text.charAt(at - 1))) continue
-    const value = text.slice(password.start, password.end)
-    if (isPlaceholder(value)) continue
-    found.push({ rule: 'url-password', ...password, shown: '' })
+    if (!/[0-9a-z]/i.test(text.charAt(at - 1))) continue
+    const { colon, sign } = userinfoAt(text, at + 3)
+    if (colon === -1 || sign - colon < 4) continue
+    const user = text.slice(at + 3, colon)
+    const password = text.slice(colon + 1, Math.min(sign, colon + 1 + LOOKED_AT))
+    if (password === user || isPlaceholder(password)) continue
+    found.push({ rule: 'url-password', start: colon + 1, end: sign, shown: '' })
   }
   return found
 }
 
-function passwordAt(text: string, start: number): { start: number; end: number } | undefined {
+/** Where the first `:` and the last `@` before the host are. Ends at a `/`, which every `://` has: linear. */
+function userinfoAt(text: string, start: number): { colon: number; sign: number } {
   let colon = -1
-  let at = -1
-  for (let index = start; index < Math.min(text.length, start + MAX_USERINFO); index += 1) {
+  let sign = -1
+  for (let index = start; index < text.length; index += 1) {
     const character = text.charAt(index)
-    if (' \t\r\n"\'`<>/?#\\\0|'.includes(character)) break
+    if (' \t\r\n"\'`<>/\\\0|'.includes(character)) break
     if (character === ':' && colon === -1) colon = index
-    if (character === '@') at = index
+    if (character === '@') sign = index
   }
-  return colon !== -1 && at > colon + 1 ? { start: colon + 1, end: at } : undefined
+  return { colon, sign }
 }
 
-/** Passwords in connection strings: `Server=…;Password=…;`, `host=… password=…`. */
-export function findConnectionPasswords(text: string): Match[] {
+/** What a line says beside a password when it is a connection string. */
+const CONNECTION =
+  /(?:server|data source|host|hostname|addr|address|user id|uid|user|username|endpoint|dbname|database)\s?=/i
+
+/** Passwords in connection strings: `Server=…;Password=…;`, `host=… password=…`, `jdbc:…?user=…&password=…`. */
+export function findConnectionPasswords(text: string, runs: Runs): Match[] {
   const found: Match[] = []
   const names = /(?:password|pwd)\s?=\s?/gi
   for (let name = names.exec(text); name !== null; name = names.exec(text)) {
     const start = names.lastIndex
-    const end = endOfField(text, start)
-    const value = text.slice(start, end)
-    if (value.length < 4 || isPlaceholder(value)) continue
-    const before = text.slice(Math.max(0, name.index - 300), name.index)
-    const line = before.slice(Math.max(before.lastIndexOf('\n'), before.lastIndexOf('\r')) + 1)
-    if (
-      !/(?:server|data source|host|addr|address|user id|uid|user|username|endpoint|dbname|database)\s?=/i.test(
-        line,
-      )
-    )
-      continue
+    const end = runs.end('bare', start)
+    if (end - start < 4 || isPlaceholder(text.slice(start, Math.min(end, start + LOOKED_AT)))) continue
+    const around = text.slice(Math.max(0, name.index - 256), name.index)
+    const line = around.slice(Math.max(around.lastIndexOf('\n'), around.lastIndexOf('\r')) + 1)
+    const rest = /^[^\r\n]{0,128}/.exec(text.slice(end, end + 128))?.[0] ?? ''
+    if (!CONNECTION.test(line) && !/^[; &]/.test(rest)) continue
+    if (!CONNECTION.test(line) && !CONNECTION.test(rest)) continue
     found.push({ rule: 'connection-string', start, end, shown: '' })
     names.lastIndex = end
   }
   return found
 }
 
-function endOfField(text: string, start: number): number {
-  let end = start
-  while (end < text.length && end - start < MAX_USERINFO && !' \t\r\n"\'`;&,)\0'.includes(text.charAt(end)))
-    end += 1
-  return end
-}
-
-/** Names and passwords of HTTP, in Base64 after `Basic`, or after `-u` of curl. */
-export function findBasicAuth(text: string): Match[] {
+/** Names and passwords of HTTP: in Base64 after `Basic`, or as they are after `-u` of curl. */
+export function findBasicAuth(text: string, runs: Runs): Match[] {
   const found: Match[] = []
-  const basic = /Basic |(?:-u|--user)[ =]["']?/gi
-  for (let word = basic.exec(text); word !== null; word = basic.exec(text)) {
-    const start = basic.lastIndex
-    const end = endOfField(text, start)
-    const isHeader = word[0].length === 6
-    const given = text.slice(start, end)
+  const openings = /basic |(?:\s-u|--user)[ =]["']?/gi
+  for (let opening = openings.exec(text); opening !== null; opening = openings.exec(text)) {
+    const start = openings.lastIndex
+    const end = runs.end('bare', start)
+    const isHeader = opening[0].toLowerCase() === 'basic '
+    const given = text.slice(start, Math.min(end, start + LOOKED_AT))
     const pair = isHeader ? decodedPair(given) : given
-    const password = pair.slice(pair.indexOf(':') + 1)
-    if (!pair.includes(':') || password.length < 6 || isPlaceholder(password)) continue
+    const colon = pair.indexOf(':')
+    const password = pair.slice(colon + 1)
+    if (colon === -1 || password.length < 6 || isPlaceholder(password)) continue
     if (!isHeader && !looksRandom(password)) continue
-    found.push({ rule: 'basic-auth', start: isHeader ? start : end - password.length, end, shown: '' })
+    found.push({ rule: 'basic-auth', start: isHeader ? start : start + colon + 1, end, shown: '' })
   }
   return found
 }
 
 function decodedPair(base64: string): string {
-  if (base64.length < 12 || !/^[0-9A-Za-z+/_=-]{12,512}$/.test(base64)) return ''
+  if (!/^[0-9A-Za-z+/_-]{12,}=*$/.test(base64)) return ''
   const pair = Buffer.from(base64, 'base64').toString('latin1')
-  return /^[\x20-\x7e]{1,512}$/.test(pair) ? pair : ''
+  return /^[\x20-\x7e]+$/.test(pair) ? pair : ''
 }
+
+const MAX_KEY = 32_768
 
 /** Private keys of PEM, OpenSSH, PGP and PuTTY, from the first line to the last, or as far as there is one. */
 export function findPrivateKeys(text: string): Match[] {
   const found: Match[] = []
-  const openings = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-[23]:/g
+  const openings = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:/g
   for (let opening = openings.exec(text); opening !== null; opening = openings.exec(text)) {
-    const start = opening.index
-    const window = text.slice(openings.lastIndex, start + MAX_BLOCK)
-    const closing = /-----END |-----BEGIN |PuTTY-User-Key|Private-MAC:/.exec(window)
-    const body = closing === null ? window : window.slice(0, closing.index)
-    const end =
-      openings.lastIndex +
-      (closing?.[0] === '-----END ' ? endOfClosing(window, closing.index) : endOfKey(body))
-    if (!holdsKey(body)) continue
-    found.push({
-      rule: 'private-key',
-      start,
-      end,
-      shown: opening[0].startsWith('-') ? '-----BEGIN ' : 'PuTTY',
-    })
-    openings.lastIndex = end
+    const from = openings.lastIndex
+    const window = text.slice(from, from + MAX_KEY)
+    // The next opening ends this one too, so that no text is read twice.
+    const closing = /-----(END|BEGIN) |PuTTY-User-Key|Private-MAC:/.exec(window)
+    const isClosed = closing?.[1] === 'END'
+    const length = isClosed
+      ? endOfLine(window, closing.index)
+      : unclosedLength(window.slice(0, closing?.index))
+    if (length === 0 || !holdsKey(window.slice(0, length))) continue
+    const shown = opening[0].startsWith('-') ? '-----BEGIN ' : 'PuTTY'
+    found.push({ rule: 'private-key', start: opening.index, end: from + length, shown })
+    openings.lastIndex = from + length
   }
   return found
 }
 
-function endOfClosing(window: string, index: number): number {
-  const end = window.indexOf('-----', index + 9)
-  return end === -1 || end > index + 60 ? index + 9 : end + 5
+function endOfLine(window: string, index: number): number {
+  const end = window.slice(index + 9, index + 64).indexOf('-----')
+  return end === -1 ? index + 9 : index + 9 + end + 5
 }
 
-function endOfKey(body: string): number {
+/** How far a key goes that nothing closes: it begins soon and goes on in long runs. */
+function unclosedLength(body: string): number {
   let end = 0
-  for (const line of body.matchAll(/[0-9A-Za-z+/=]{16,4096}/g)) end = line.index + line[0].length
+  for (const run of body.matchAll(/[0-9A-Za-z+/=]{30,}/g)) {
+    if (run.index - end > 256) break
+    end = run.index + run[0].length
+  }
   return end
 }
 
 function holdsKey(body: string): boolean {
-  return (
-    new Set(body.replaceAll(/[^0-9A-Za-z+/]/g, '')).size >= 16 &&
-    /[0-9A-Za-z+/=]{20}/.test(body) &&
-    body.replaceAll(/[^0-9A-Za-z+/]/g, '').length >= LEAST_KEY
-  )
+  const runs = body.match(/[0-9A-Za-z+/=]{16,}/g) ?? []
+  const key = runs.join('')
+  return key.length >= 24 && new Set(key).size >= 6 && !/\.{3}|…/.test(body)
 }

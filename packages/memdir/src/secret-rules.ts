@@ -9,6 +9,7 @@ export type Alphabet =
   | 'base64'
   | 'base64url'
   | 'dotted'
+  | 'bare'
 
 /** As many characters of `of` as there are, up to `max`; fewer than `min` is no match. */
 export interface Run {
@@ -41,6 +42,7 @@ const CHARACTERS: Record<Alphabet, string> = {
   base64: '0-9A-Za-z+/',
   base64url: '0-9A-Za-z_-',
   dotted: '0-9A-Za-z_.-',
+  bare: '!#$%*+./0-9:=?@A-Z\\\\^_a-z~-',
 }
 
 /** For each ASCII code, 1 if the character belongs to the alphabet. */
@@ -54,6 +56,7 @@ export const ALPHABETS: Record<Alphabet, Uint8Array> = {
   base64: members('base64'),
   base64url: members('base64url'),
   dotted: members('dotted'),
+  bare: members('bare'),
 }
 
 function members(alphabet: Alphabet): Uint8Array {
@@ -91,6 +94,12 @@ export const TOKEN_RULES: readonly TokenRule[] = [
   { rule: 'google-oauth-secret', prefixes: ['GOCSPX-'], rest: [{ of: 'base64url', min: 24 }] },
   { rule: 'google-oauth-token', prefixes: ['ya29.'], rest: [{ of: 'dotted', min: 30 }] },
   { rule: 'google-oauth-token', prefixes: ['1//0'], rest: [{ of: 'base64url', min: 40 }], apart: true },
+  {
+    rule: 'azure-devops-token',
+    lead: { of: 'alnum', min: 76, max: 76 },
+    prefixes: ['AZDO'],
+    rest: [{ of: 'alnum', min: 4, max: 4 }],
+  },
   {
     rule: 'azure-client-secret',
     lead: { of: 'base64url', min: 3, max: 3 },

@@ -1,6 +1,7 @@
 import { ALPHABETS, TOKEN_RULES } from './secret-rules.ts'
 import type { Alphabet, TokenRule } from './secret-rules.ts'
-import { isRegular } from './secret-values.ts'
+import type { Runs } from './secret-runs.ts'
+import { isFiller, LOOKED_AT } from './secret-values.ts'
 import { isSeam } from './secret-views.ts'
 import type { View } from './secret-views.ts'
 
@@ -13,8 +14,7 @@ export interface Match {
 }
 
 /** Tokens that are known by their form. Linear: where a run of characters ends is found out once for all that ask. */
-export function findTokens(view: View): Match[] {
-  const runs = new Runs(view.text)
+export function findTokens(view: View, runs: Runs): Match[] {
   return TOKEN_RULES.flatMap((rule) =>
     rule.prefixes.flatMap((prefix) => findByPrefix(view, { runs, rule, prefix })),
   )
@@ -60,14 +60,11 @@ function tokenAt(
     }
   }
   const secret = text.slice(at + prefix.length, Math.min(end, at + prefix.length + LOOKED_AT))
-  if (isRegular(secret) || secret.includes('EXAMPLE') || !/[0-9A-Z]/.test(secret)) return undefined
+  if (isFiller(secret) || !/[0-9A-Z]/.test(secret)) return undefined
   return rule.accept?.(text.slice(start, Math.min(end, start + LOOKED_AT))) === false
     ? undefined
     : { start, end }
 }
-
-/** So much of a token is looked at to tell whether it is one. */
-const LOOKED_AT = 256
 
 function countBack(text: string, at: number, { of, max }: { of: Alphabet; max?: number }): number {
   let length = 0
@@ -77,33 +74,4 @@ function countBack(text: string, at: number, { of, max }: { of: Alphabet; max?: 
 
 function isAlnum(code: number): boolean {
   return ALPHABETS.alnum[code] === 1
-}
-
-/** Where runs of an alphabet end in a text. */
-export class Runs {
-  readonly #text: string
-  readonly #ends = new Map<Alphabet, Uint32Array>()
-
-  constructor(text: string) {
-    this.#text = text
-  }
-
-  /** The place of the first character from `index` on that is not of the alphabet. */
-  end(alphabet: Alphabet, index: number): number {
-    let ends = this.#ends.get(alphabet)
-    if (ends === undefined) {
-      ends = endsOf(this.#text, ALPHABETS[alphabet])
-      this.#ends.set(alphabet, ends)
-    }
-    return ends[index] ?? index
-  }
-}
-
-function endsOf(text: string, members: Uint8Array): Uint32Array {
-  const ends = new Uint32Array(text.length + 1)
-  ends[text.length] = text.length
-  for (let index = text.length - 1; index >= 0; index -= 1) {
-    ends[index] = members[text.charCodeAt(index)] === 1 ? (ends[index + 1] ?? 0) : index
-  }
-  return ends
 }

@@ -1,74 +1,71 @@
-/** Words that stand in the place of a secret, in letters only. */
-const STAND_IN =
-  /^(?:x{2,}|y{2,}|your|my|the|some|any|a|an|test|tests|testing|demo|dummy|fake|mock|sample|example|examples|placeholder|redacted|hidden|masked|removed|changeme|change|replace|replaceme|insert|enter|here|todo|none|null|undefined|true|false|yes|no|empty|secret|secrets|password|passwd|passwort|pass|pwd|passphrase|token|tokens|key|keys|api|apikey|auth|access|private|client|user|username|root|admin|guest|postgres|value|string|me|with|this|in|it|real|actual|new|old|default|foo|bar|baz|qux|abc|abcd|hunter|super|supersecret|mysecret|mypassword|yourpassword|strong|strongpassword|random|generated|long|very|app|db|database|service|name|openai|anthropic|github|aws|azure|google|pw|p|u|s|pat|sk|id|hash|text|plain)$/
+/** So much of a value is looked at to tell whether it is a secret. */
+export const LOOKED_AT = 256
 
-/**
- * Whether `value` only stands for a secret, as documentation and templates have it: `<your-key>`, `${TOKEN}`,
- * `xxxx`, `****`, `changeme`, `abcdef123456`.
- */
+/** Words that stand in the place of a secret. */
+const STAND_INS = new Set(
+  (
+    'your my the some a an this example examples sample dummy fake mock test placeholder redacted hidden masked removed ' +
+    'change me changeme replace replaceme insert enter fill in here todo none null undefined true false empty ' +
+    'secret password passwd pass pwd pw p passwort passphrase token key keys api apikey auth access private client ' +
+    'user username value string foo bar baz db database goes with real long random very'
+  ).split(' '),
+)
+
+/** Templates and code that name a value and do not hold it. */
+const REFERENCES =
+  /<[^<>]{1,60}>|\$\{|\{\{|#\{|\$\(|^\{.{0,200}\}$|^\$[A-Za-z_]\w{0,60}$|^%[A-Za-z_]\w{0,60}%?$|^[@*&!][A-Za-z_.]{1,60}$|\.{3}|…|\*{3}|process\.env|os\.environ|getenv|import\.meta/
+
+/** Whether `value` only stands for a secret: `<your-key>`, `${TOKEN}`, `xxxx`, `****`, `changeme`, `…EXAMPLE`. */
 export function isPlaceholder(value: string): boolean {
-  if (/[<>{}]|^[$%@&#*]|\.{3}|…|\*{3}|\$\(|EXAMPLE|process\.env|os\.environ|getenv|import\.meta/.test(value))
-    return true
-  if (isRegular(value)) return true
-  const words = value.toLowerCase().match(/[a-z]{1,40}/g) ?? []
-  return words.length > 0 && words.every((word) => STAND_IN.test(word)) && digitsIn(value) <= 4
+  if (REFERENCES.test(value) || isFiller(value)) return true
+  if (/\d/.test(value)) return false
+  const words = value.toLowerCase().match(/[a-z]+/g) ?? []
+  return words.every((word) => STAND_INS.has(word) || /^x+$/.test(word))
 }
 
-/** Whether the characters come in an order, or few of them again and again: `123456`, `abcdef`, `x0x0x0x0`. */
-export function isRegular(value: string): boolean {
-  let steps = 0
-  for (let index = 1; index < value.length; index += 1) {
-    const step = value.charCodeAt(index) - value.charCodeAt(index - 1)
-    if (step >= -1 && step <= 1) steps += 1
-  }
-  return steps * 2 > value.length || new Set(value).size < Math.min(value.length * 0.4, 8)
-}
-
-function digitsIn(value: string): number {
-  let count = 0
-  for (let index = 0; index < value.length; index += 1)
-    if (kindOf(value.charCodeAt(index)) === 'digit') count += 1
-  return count
+/** Whether `token` is filled up with one character, or says itself that it is an example. */
+export function isFiller(token: string): boolean {
+  if (/EXAMPLE|placeholder|redacted|changeme|your[-_]/i.test(token)) return true
+  const counts = new Map<string, number>()
+  for (const character of token) counts.set(character, (counts.get(character) ?? 0) + 1)
+  return token.length > 3 && Math.max(...counts.values()) * 2 > token.length
 }
 
 /**
- * Whether `value` looks drawn by chance and not written: letters and digits through one another, few words.
- * What has no digit never does.
+ * Whether `value` looks drawn by chance and not written: letters and digits through one another, few words, no
+ * order. A value of letters alone must change its case often.
  */
 export function looksRandom(value: string): boolean {
-  if (isRegular(value)) return false
   const text = /[a-z]/.test(value) ? value : value.toLowerCase()
-  let digits = 0
-  let letters = 0
-  let inWords = 0
-  let word = 0
-  let digitsBeforeLetters = 0
-  let changes = 0
-  let previous: Kind = 'other'
-  for (let index = 0; index <= text.length; index += 1) {
-    const kind = index < text.length ? kindOf(text.charCodeAt(index)) : 'other'
-    if (kind === 'digit') digits += 1
-    if (kind === 'lower' || kind === 'upper') letters += 1
-    if (previous === 'digit' && (kind === 'lower' || kind === 'upper')) digitsBeforeLetters += 1
-    if (kind !== previous) changes += 1
-    if (kind === 'lower') word += 1
-    else {
-      if (word >= 4) inWords += word
-      word = kind === 'upper' ? 1 : 0
-    }
-    previous = kind
-  }
-  if (digits === 0 || letters === 0) return false
-  return (
-    (digitsBeforeLetters >= 2 && changes >= text.length * 0.2) ||
-    (inWords < text.length * 0.5 && changes >= 3)
+  if (isOrderly(text)) return false
+  const inWords = sizeOf(text.match(/[A-Za-z][a-z]{3,}/g))
+  const isWordy = inWords * 2 >= text.length
+  if (/^[A-Za-z]+$/.test(text)) return !isWordy && count(text, /[a-z](?=[A-Z])/g) >= text.length * 0.15
+  if (!/\d/.test(text)) return false
+  const interleaved = count(text, /\d(?=[A-Za-z])/g) >= 2 && count(text, CHANGE) >= text.length * 0.2
+  const inMixed = sizeOf(
+    text.match(/[0-9A-Za-z]+/g)?.filter((part) => /\d/.test(part) && /[A-Za-z]/.test(part)),
   )
+  return interleaved || (!isWordy && inMixed * 2 >= text.length && count(text, CHANGE) >= 3)
 }
 
-type Kind = 'lower' | 'upper' | 'digit' | 'other'
+/** Where a character is followed by one of another kind. */
+const CHANGE = /[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g
 
-function kindOf(code: number): Kind {
-  if (code >= 97 && code <= 122) return 'lower'
-  if (code >= 65 && code <= 90) return 'upper'
-  return code >= 48 && code <= 57 ? 'digit' : 'other'
+/** `123456`, `abcdef`, `x0x0x0x0`, a date. */
+function isOrderly(value: string): boolean {
+  let steps = 0
+  for (let index = 1; index < value.length; index += 1) {
+    if (Math.abs(value.charCodeAt(index) - value.charCodeAt(index - 1)) <= 1) steps += 1
+  }
+  const isDate = /^(?:19|20)\d\d-?[01]\d-?[0-3]\d(?:[T_ -]|$)/i.test(value)
+  return isDate || steps * 2 > value.length || new Set(value).size < Math.min(value.length * 0.4, 8)
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0
+}
+
+function sizeOf(parts: readonly string[] | null | undefined): number {
+  return (parts ?? []).reduce((sum, part) => sum + part.length, 0)
 }

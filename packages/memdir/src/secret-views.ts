@@ -130,21 +130,24 @@ function isWordPart(code: number): boolean {
 
 const MIN_BASE64 = 40
 
-/** What the runs of Base64 say, each begun at its four possible places, with a NUL after each. */
-export function decodeView(source: View): View | undefined {
+/** The places where Base64 can begin in a run of its characters: what stands before it may be such characters too. */
+export const BASE64_PHASES: readonly number[] = [0, 1, 2, 3]
+
+/** What the runs of Base64 say when each is read from its character `phase` on, with a NUL after each. */
+export function decodeView(source: View, phase: number): View | undefined {
   const runs = base64Runs(source.text)
   if (runs.length === 0) return undefined
-  const capacity = runs.reduce((sum, { start, end }) => sum + 3 * (end - start) + 8, 0)
-  const writer = new ViewWriter(source, capacity)
+  const writer = new ViewWriter(
+    source,
+    runs.reduce((sum, { start, end }) => sum + end - start, 0),
+  )
   for (const { start, end } of runs) {
-    for (let from = start; from < start + 4; from += 1) {
-      const bytes = Buffer.from(source.text.slice(from, end), 'base64')
-      for (const [index, byte] of bytes.entries()) {
-        const quad = from + Math.floor(index / 3) * 4
-        writer.write(byte, quad, Math.min(4, end - quad))
-      }
-      writer.write(0, end - 1, 1)
+    const from = start + phase
+    for (const [index, byte] of Buffer.from(source.text.slice(from, end), 'base64').entries()) {
+      const quad = from + Math.floor(index / 3) * 4
+      writer.write(byte, quad, Math.min(4, end - quad))
     }
+    writer.write(0, end - 1, 1)
   }
   return writer.finish()
 }
