@@ -29,6 +29,11 @@ export class KeyedQueue {
     return result
   }
 
+  /** The keys of which an action runs or waits. */
+  get busyKeys(): Iterable<string> {
+    return this.#last.keys()
+  }
+
   /** Whether an action of this key runs or waits. */
   isBusy(key: string): boolean {
     return this.#last.has(key)

@@ -168,16 +168,16 @@ export function joinSnapshot(
 }
 
 /**
- * Takes a snapshot back that the ledger did not take. Files that joined it meanwhile are recorded as joining a
- * snapshot the ledger does not know, and so go where {@link foldLedger} would put them: into the one before.
+ * Takes a snapshot back that the ledger did not take, given as it was added. Files that joined it meanwhile are recorded
+ * as joining a snapshot the ledger does not know, and so go where {@link foldLedger} would put them: into the one before.
  */
-export function removeSnapshot(state: FileHistoryState, identity: string): FileHistoryState {
-  const index = state.snapshots.findLastIndex((snapshot) => identityOf(snapshot) === identity)
+export function removeSnapshot(state: FileHistoryState, added: Snapshot): FileHistoryState {
+  const index = state.snapshots.findLastIndex((snapshot) => identityOf(snapshot) === identityOf(added))
   const removed = state.snapshots[index]
   if (removed === undefined) return state
   const snapshots = state.snapshots.filter((_, position) => position !== index)
   for (const [key, backup] of Object.entries(removed.trackedFileBackups)) {
-    joinAt(snapshots, index - 1, key, backup)
+    if (backupOf(added, key) === undefined) joinAt(snapshots, index - 1, key, backup)
   }
   return withSnapshots(state, snapshots)
 }

@@ -64,15 +64,20 @@ export class CommandTracker {
     })
   }
 
-  /** Whether one of the commands that run may have found a file of that name. */
+  /** Whether one of the commands may have found a file of that name. */
   #mayHaveBeen(key: string): boolean {
-    return [...this.#running].some((base) => base.files.has(key) || !isKnownBefore(base, key))
+    return this.#open().some((base) => base.files.has(key) || !isKnownBefore(base, key))
   }
 
   /** See `CommandView`. */
   #before(key: string): string | null | undefined {
-    const [base] = this.#running
+    const [base] = this.#open()
     return base && isKnownBefore(base, key) ? this.#copyOf(base, key) : undefined
+  }
+
+  /** The commands of this run of which it is not recorded yet what they changed, the oldest first. */
+  #open(): Base[] {
+    return [...this.#postponed.values(), ...this.#running]
   }
 
   /** The tree before. */
@@ -130,7 +135,7 @@ export class CommandTracker {
   }
 
   #inUse(): BaseIndex[] {
-    return Array.from([...this.#running, ...this.#postponed.values()], ({ copied }) => copied)
+    return this.#open().map(({ copied }) => copied)
   }
 
   /** Whether a command needs the copies of the tree, one that was cut off too. */

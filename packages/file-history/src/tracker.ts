@@ -7,6 +7,7 @@ import type { Anchor, EditRecord } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
 import { BackupSizes, evictOldest } from './evict-oldest.ts'
 import { MoveFollower } from './follow-moves.ts'
+import { settleAll } from './in-parallel.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { lookAtTracked } from './look-at-tracked.ts'
@@ -62,8 +63,10 @@ export class Tracker {
   #settling: Promise<unknown> = Promise.resolve()
   #snapshotsInFlight = 0
   #hasRecordedSnapshot: boolean
-  /** Files whose last record is of the time before a command that had changed them by then. */
-  readonly #joinedLate = new Set<string>()
+  /** Snapshots that were called. */
+  #calls = 0
+  /** How many there were when the look at a file began with which it joined the newest snapshot. */
+  readonly #lookedAt = new Map<string, number>()
   /** See {@link noteUnrecorded}; since the call of the newest snapshot. The values tell one change from a later one. */
   readonly #unrecorded = new Map<string, symbol>()
 
@@ -91,9 +94,9 @@ export class Tracker {
   async trackEdit(path: string, messageId: string): Promise<Backup> {
     const target = await resolveTrackedPath(this.#options.root, path)
     this.#refuseOwn(target.path)
-    for (let isSecond = false; ; isSecond = true) {
-      await this.ensureSnapshot(messageId, target.key)
-      const backup = await this.#paths.run(target.key, () => this.#track(target, messageId, isSecond))
+    for (;;) {
+      await this.#ensureSnapshot(messageId, target)
+      const backup = await this.#paths.run(target.key, () => this.#track(target, messageId))
       if (backup === undefined) continue
       // A snapshot that was called meanwhile looks at the file before its caller may write it.
       await this.#paths.run(target.key, () => Promise.resolve())
@@ -102,13 +105,13 @@ export class Tracker {
   }
 
   /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */
-  async #track(target: TrackedPath, messageId: string, isSecond: boolean): Promise<Backup | undefined> {
+  async #track(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
     const { cell, log } = this.#options
     await lookForEdit(target.path)
     const { snapshots, trackedFiles } = cell.getState()
     const known = backupOf(snapshots.at(-1), target.key)
     if (known === undefined && trackedFiles.has(target.key)) return undefined
-    const backup = known ?? (await this.#trackFirst(target, messageId, isSecond))
+    const backup = known ?? (await this.#trackFirst(target, messageId))
     if (backup && !log.isAboutToEdit(target.key, this.anchor)) {
       const timestamp = this.#commits.now()
       await log.append([
@@ -118,23 +121,23 @@ export class Tracker {
     return backup
   }
 
-  /** @param isSecond whether the newest snapshot was made for this edit */
-  #trackFirst(target: TrackedPath, messageId: string, isSecond: boolean): Promise<Backup | undefined> {
+  /** @returns `undefined` where a command has changed it, so that the newest snapshot did not have it so */
+  async #trackFirst(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
     const { key } = target
-    return this.#backups.keepingFirst(key, async () => {
-      const before = this.#commands.before(key)
-      const isNew = !this.#options.versions.has(key)
-      // A command that runs may change it at any moment: only what it was before the command is its first state.
-      if (before !== undefined) this.noteUnrecorded([key])
-      let made = await this.#backups.backUp(target)
-      const isAsBefore = before !== undefined && (await this.#backups.isCopyOf(made, before))
-      if (isAsBefore && isNew) made = await this.#backups.asFirst(made)
-      if (before !== undefined && !isAsBefore && !isSecond) return undefined
+    const [calls, early] = [this.#calls, this.#commands.before(key)]
+    const joined = await this.#backups.keepingFirst(key, async () => {
+      const made = await this.#backups.backUp(target)
+      // Asked again after the look: a command may have begun meanwhile, and changed it before that.
+      const now = this.#commands.before(key)
+      const before = now === undefined ? early : now
+      if (before !== undefined && !(await this.#backups.isCopyOf(made, before))) return undefined
       this.#unrecorded.delete(key)
-      this.#joinedLate.delete(key)
+      this.#lookedAt.set(key, calls)
       await this.#commits.join(key, made, messageId)
       return made
     })
+    if (joined === undefined) this.noteUnrecorded([key])
+    return joined
   }
 
   /** From now on the commands that run are asked what files were before them. */
@@ -152,9 +155,9 @@ export class Tracker {
    */
   async trackChanged(key: string, before: string | null, messageId: string, since: Anchor): Promise<boolean> {
     const { root, cell } = this.#options
-    if (since === null && cell.getState().snapshots.length === 0) await this.ensureSnapshot(messageId, key)
+    if (since === null && cell.getState().snapshots.length === 0) await this.#ensureFirst(messageId)
     else if (since !== null && !this.#commits.isTarget(since)) return false
-    return this.#paths.run(key, async () => {
+    const joined = await this.#paths.run(key, async () => {
       const { snapshots } = cell.getState()
       const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
       if (backupOf(target ?? snapshots.at(-1), key) !== undefined) return true
@@ -169,14 +172,15 @@ export class Tracker {
           before === null
             ? await this.#backups.recordAbsence(file, order)
             : await unlessUnreadable(this.#backups.recordCopy(file, before, order))
-        if (backup === undefined) return false
         // It may have been evicted meanwhile.
-        if (joined && !this.#commits.isTarget(joined)) return false
-        this.#joinedLate.add(key)
+        if (backup === undefined || (joined && !this.#commits.isTarget(joined))) return undefined
+        // What it was at the call of a snapshot that is being made nobody knows.
+        this.#lookedAt.delete(key)
         await this.#commits.join(key, backup, messageId, joined)
         return true
       })
     })
+    return joined === true
   }
 
   /**
@@ -199,10 +203,13 @@ export class Tracker {
    * what is recorded of them from now on is not their first state.
    */
   noteUnrecorded(keys: Iterable<string>): void {
-    const { versions } = this.#options
+    const { versions, cell } = this.#options
+    const { trackedFiles } = cell.getState()
     for (const key of keys) {
       this.#unrecorded.set(key, Symbol(key))
       if (!versions.has(key)) versions.set(key, 1)
+      // One of a snapshot that is gone may be a first one, and the file be the same again.
+      else if (!trackedFiles.has(key)) this.#backups.forget(key)
     }
   }
 
@@ -256,41 +263,49 @@ export class Tracker {
   }
 
   /**
-   * Makes sure that some snapshot is in the ledger for an edit of `key` to join; a first one gets the id of the edit.
+   * Makes sure that some snapshot is in the ledger for an edit to join; one that is made gets the id of the edit.
    * A file whose first record is lost, that only older snapshots hold, or that changed without a record must not join
-   * the newest: it would pass for its state then.
+   * the newest: it would pass for its state then. So one is made that looks at it.
    */
-  async ensureSnapshot(messageId: string, key: string): Promise<void> {
+  async #ensureSnapshot(messageId: string, target: TrackedPath): Promise<void> {
+    const { key } = target
     const { snapshots, trackedFiles } = this.#options.cell.getState()
     const isOnlyInOlder = trackedFiles.has(key) && backupOf(snapshots.at(-1), key) === undefined
     if (this.#options.lostKeys.has(key) || this.#unrecorded.has(key) || isOnlyInOlder) {
-      await this.makeSnapshot(messageId)
+      await this.makeSnapshot(messageId, target)
       this.#options.lostKeys.delete(key)
     }
+    await this.#ensureFirst(messageId)
+  }
+
+  async #ensureFirst(messageId: string): Promise<void> {
     while (!this.#hasRecordedSnapshot) {
       if (this.#snapshotsInFlight === 0) await this.makeSnapshot(messageId)
       else await this.#settling
     }
   }
 
-  async makeSnapshot(messageId: string): Promise<Snapshot> {
+  /** @param asked a file to look at, tracked or not */
+  async makeSnapshot(messageId: string, asked?: TrackedPath): Promise<Snapshot> {
     const { cell, log } = this.#options
     // Phase 1, in the same moment as the call: what is tracked, and a place in the queue of each of those files,
     // so that an edit announced from now on waits until its file has been looked at.
     let captured = cell.getState()
     cell.setState((previous) => (captured = previous))
     const { sequence } = log
+    const calls = (this.#calls += 1)
     const unrecorded = new Map(this.#unrecorded)
     const earlier = this.#settling
     this.#snapshotsInFlight += 1
     // Phase 2: all files, holding nothing.
-    const work = lookAtTracked(captured.trackedFiles, { paths: this.#paths, backups: this.#backups })
+    const work = settleAll([
+      ...this.#lookAtOthers(captured.trackedFiles, asked),
+      lookAtTracked(captured.trackedFiles, { paths: this.#paths, backups: this.#backups }),
+    ]).then((looks) => looks.flat())
     // Phase 3, in the order of the calls.
     const result = earlier
       .then(() => work)
-      .then((backups) =>
-        this.#commitSnapshot(messageId, backups, { sequence, unrecorded, captured: captured.trackedFiles }),
-      )
+      .then((looks) => this.#commitSnapshot(messageId, looks, { sequence, unrecorded, calls }))
     work.catch(() => undefined)
     this.#settling = result.then(
       () => (this.#snapshotsInFlight -= 1),
@@ -299,14 +314,38 @@ export class Tracker {
     return result
   }
 
+  /**
+   * Looks at files that are not tracked yet: at one that is asked for, and at those of which the first record is being
+   * made, once it is.
+   */
+  #lookAtOthers(tracked: ReadonlySet<string>, asked: TrackedPath | undefined): Promise<TrackedLook[]>[] {
+    const { cell } = this.#options
+    const joining = [...this.#paths.busyKeys].filter((key) => !tracked.has(key) && key !== asked?.key)
+    const looks = joining.map((key) =>
+      this.#paths.run(key, async () => {
+        if (!cell.getState().trackedFiles.has(key)) return []
+        const { sequence } = this.#backups
+        return [{ key, sequence, ...(await this.#backups.backUpTracked(key)) }]
+      }),
+    )
+    if (asked === undefined || tracked.has(asked.key)) return looks
+    const { key, path } = asked
+    const look = this.#paths.run(key, async () => {
+      const { sequence } = this.#backups
+      await lookForEdit(path)
+      return [{ key, sequence, backup: await this.#backups.backUp(asked) }]
+    })
+    return [look, ...looks]
+  }
+
   async #commitSnapshot(
     messageId: string,
     tracked: readonly TrackedLook[],
     {
       sequence,
       unrecorded,
-      captured,
-    }: { sequence: number; unrecorded: ReadonlyMap<string, symbol>; captured: ReadonlySet<string> },
+      calls,
+    }: { sequence: number; unrecorded: ReadonlyMap<string, symbol>; calls: number },
   ): Promise<Snapshot> {
     const { cell, log } = this.#options
     const former = this.anchor
@@ -317,7 +356,6 @@ export class Tracker {
     ]
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#commits.timeOfSnapshot(messageId)
-    const identity = identityOf({ messageId, timestamp })
     const backups = looks.map(({ key, backup }) => [key, backup] as const)
     // Before the snapshot is there, so that it never claims unsaid to have seen them.
     const unseen = looks.flatMap(({ key: trackingPath, unseen: reason }): EditRecord[] =>
@@ -338,15 +376,15 @@ export class Tracker {
     let snapshot: Snapshot = { messageId, trackedFileBackups: {}, timestamp }
     await this.#commits.commit(
       (previous) => {
-        // What joined the newest snapshot meanwhile is inherited from it, but for what a command changed before this one.
+        // What joined the newest snapshot meanwhile is inherited from it, as far as it was looked at after the call.
         const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {}).filter(
-          ([key]) => captured.has(key) || !this.#joinedLate.has(key),
+          ([key]) => (this.#lookedAt.get(key) ?? 0) >= calls,
         )
         const merged = new Map([...meanwhile, ...backups])
         snapshot = { messageId, trackedFileBackups: Object.fromEntries(merged), timestamp }
         return addSnapshot(previous, snapshot)
       },
-      (previous) => removeSnapshot(previous, identity),
+      (previous) => removeSnapshot(previous, snapshot),
       () => ({ type: 'file-history-snapshot', messageId, snapshot, isSnapshotUpdate: false }),
     )
     this.#hasRecordedSnapshot = true

@@ -177,16 +177,6 @@ export class VersionedBackups {
     return (await compareStatsAndContent(join(this.#options.dir, backupFileName), copy)) === 'same'
   }
 
-  /** Says that a backup that was just made is the first state of its file, whatever its version. */
-  async asFirst(backup: Backup): Promise<Backup> {
-    const { log } = this.#options
-    const { backupFileName: name } = backup
-    if (name === null) return { ...backup, version: 1 }
-    const state = log.noted(name)
-    if (state) await log.append([{ type: 'backup', name, ...state, first: true }])
-    return backup
-  }
-
   /** Records that `target` was certainly absent; `first` as in {@link recordCopy}. */
   recordAbsence(target: TrackedPath, order: 'first' | 'next' = 'next'): Promise<Backup> {
     return this.#record(target, undefined, order)
@@ -205,21 +195,28 @@ export class VersionedBackups {
   }
 
   /**
-   * Runs what makes the first record of a file known. Where it fails the backup is nobody's: the next one is the
-   * first again.
+   * Runs what makes the first record of a file known. Where it fails, or gives nothing, the backup is nobody's: the next
+   * one is the first again.
    */
   async keepingFirst<T>(key: string, action: () => Promise<T>): Promise<T> {
     const isKnown = this.#options.versions.has(key)
+    let isRecorded = false
     try {
-      return await action()
-    } catch (error) {
-      if (!isKnown) {
+      const result = await action()
+      isRecorded = result !== undefined
+      return result
+    } finally {
+      if (!isRecorded && !isKnown) {
         this.#options.versions.delete(key)
-        this.#latest.delete(key)
-        this.#cache.forget(key)
+        this.forget(key)
       }
-      throw error
     }
+  }
+
+  /** The next record of a file is a new one, also if it is as the last. */
+  forget(key: string): void {
+    this.#latest.delete(key)
+    this.#cache.forget(key)
   }
 
   async #record(
