@@ -199,6 +199,42 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: ['ID'],
     load: async () => (await import('./commands/memory.ts')).restoreCommand,
   },
+  'memory proposals': {
+    summary: 'what waits for you, and what it changes',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory-review.ts')).proposalsCommand,
+  },
+  'memory approve': {
+    summary: 'take a proposal into the memory',
+    options: SCOPE,
+    parameters: ['ID'],
+    load: async () => (await import('./commands/memory-review.ts')).approveCommand,
+  },
+  'memory reject': {
+    summary: 'drop a proposal',
+    options: SCOPE,
+    parameters: ['ID'],
+    load: async () => (await import('./commands/memory-review.ts')).rejectCommand,
+  },
+  'memory search': {
+    summary: 'memories with these words, best first',
+    options: SCOPE,
+    parameters: ['WORDS'],
+    load: async () => (await import('./commands/memory-review.ts')).searchCommand,
+  },
+  'memory verify': {
+    summary: 'where index and memories differ; damage',
+    options: SCOPE,
+    parameters: [],
+    load: async () => (await import('./commands/memory-review.ts')).verifyCommand,
+  },
+  'memory repair': {
+    summary: 'make the index agree; --dry-run shows it',
+    options: ['scope', 'dry-run'],
+    parameters: [],
+    load: async () => (await import('./commands/memory-review.ts')).repairCommand,
+  },
   tour: {
     summary: 'see all of it at work, in a temporary directory',
     options: [],

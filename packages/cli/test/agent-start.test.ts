@@ -94,7 +94,9 @@ describe.each(FORMS)('with %s', (form) => {
       const argv = ['--config-dir', dir, '--resume', sessionId]
       const looked = await stage.loci(argv)
       expect(looked).toMatchObject({ code: 0, err: '' })
-      expect((await readdir(stage.home).catch(() => [])).filter((name) => name.startsWith('projects'))).toEqual([])
+      expect(
+        (await readdir(stage.home).catch(() => [])).filter((name) => name.startsWith('projects')),
+      ).toEqual([])
       const { code, out, err } = await stage.loci(argv, { input: 'hello\n' })
       expect({ code, err }).toEqual({ code: 0, err: '' })
       expect(out).toContain(`was not made by Loci and stays as it is.`)

@@ -17,6 +17,8 @@ export interface Saved {
   visible: boolean
   /** It waits for a person. */
   proposed: boolean
+  /** What a person should know, a sentence each. */
+  warnings: readonly string[]
 }
 
 /** Memory as an agent sees it. */

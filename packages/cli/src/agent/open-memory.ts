@@ -56,14 +56,23 @@ export async function openMemory(options: {
       const isForeign = draft.file !== undefined && ours.get(join(dir, draft.file)) !== ifRevision
       const review = inBackground && (made.review || isForeign)
       if (mode === 'daily-log' && draft.file === undefined && !review) {
-        return { file: await appendToLog(made.dirs.project, draft, now()), visible: true, proposed: false }
+        return {
+          file: await appendToLog(made.dirs.project, draft, now()),
+          visible: true,
+          proposed: false,
+          warnings: [],
+        }
       }
-      const { memory, visible, proposed } = await withMemory(
-        { dir, sessionId, messageId, review },
-        (memdir) => memdir.save(draft, ifRevision === undefined ? {} : { ifRevision }),
+      const {
+        memory,
+        visible,
+        proposed,
+        warnings = [],
+      } = await withMemory({ dir, sessionId, messageId, review }, (memdir) =>
+        memdir.save(draft, ifRevision === undefined ? {} : { ifRevision }),
       )
       if (!proposed) ours.set(join(dir, memory.file), memory.revision)
-      return { file: memory.file, visible, proposed }
+      return { file: memory.file, visible, proposed, warnings }
     },
   }
 }

@@ -2,11 +2,10 @@ import { LociError } from '@loci/disk'
 import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent } from '@loci/memdir'
 import type { MemoryDraft } from '@loci/memdir'
 import { z } from 'zod'
-import { parseChoice } from '../arguments.ts'
 import type { CommandContext, CommandResult } from '../command-context.ts'
-import { findMemory, withMemory } from '../compose.ts'
-import type { MemoryPlace } from '../compose.ts'
+import { withMemory } from '../compose.ts'
 import { oneLine } from '../printable.ts'
+import { changeMemory, placeOf, readMemory, scopeOf } from './memory-place.ts'
 import { damageLines, lines, parameter } from './text.ts'
 
 const draftSchema = z.strictObject({
@@ -75,26 +74,17 @@ export async function showCommand(context: CommandContext): Promise<CommandResul
 }
 
 export async function saveCommand(context: CommandContext): Promise<CommandResult> {
-  const { enabled, rule } = await placeOf(context)
-  if (!enabled)
-    throw new LociError('MEMORY_DISABLED', `Memory is off: ${rule}; nothing was saved`, { details: { rule } })
   const { ifRevision, ...draft } = parseDraft(await context.readInput())
-  const scope = scopeOf(context)
-  await context.home.claim()
-  const { dirs } = await placeOf(context, { create: scope === 'project' })
-  const value = await withMemory({ dir: dirs[scope] }, (memory) =>
+  const value = await changeMemory(context, (memory) =>
     memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
   )
-  const seen = value.visible ? '' : '; its line is beyond what the prompt carries of the index'
-  return { value, text: lines([`saved ${value.memory.file}${seen}`]) }
+  const warnings = (value.warnings ?? []).map((warning) => `warning: ${warning}`)
+  return { value, text: lines([`saved ${value.memory.file}`, ...warnings]) }
 }
 
 export async function removeCommand(context: CommandContext): Promise<CommandResult> {
   const file = parameter(context, 0)
-  const { dirs } = await placeOf(context)
-  const dir = dirs[scopeOf(context)]
-  await context.home.claim()
-  await withMemory({ dir }, async (memory) => {
+  await changeMemory(context, async (memory) => {
     const found = await memory.read(file)
     if (found === undefined) throw noMemory(file)
     await memory.remove(file, { ifRevision: found.revision })
@@ -109,10 +99,7 @@ export async function trashCommand(context: CommandContext): Promise<CommandResu
 }
 
 export async function restoreCommand(context: CommandContext): Promise<CommandResult> {
-  const { dirs } = await placeOf(context)
-  const dir = dirs[scopeOf(context)]
-  await context.home.claim()
-  const value = await withMemory({ dir }, (memory) => memory.restore(parameter(context, 0)))
+  const value = await changeMemory(context, (memory) => memory.restore(parameter(context, 0)))
   return { value, text: lines([`restored ${value.file}`]) }
 }
 
@@ -154,21 +141,4 @@ function parseDraft(text: string): MemoryDraft & { ifRevision?: string } {
     ...(file === undefined ? {} : { file }),
     ...(ifRevision === undefined ? {} : { ifRevision }),
   }
-}
-
-function scopeOf(context: CommandContext): 'project' | 'user' {
-  return parseChoice('scope', context.options.scope, ['project', 'user'])
-}
-
-function placeOf(
-  { home, cwd, env, options }: CommandContext,
-  { create = false }: { create?: boolean } = {},
-): Promise<MemoryPlace> {
-  return findMemory({ home, cwd, env, bare: options.bare === true, create })
-}
-
-async function readMemory<T>(context: CommandContext, work: Parameters<typeof withMemory<T>>[1]): Promise<T> {
-  const scope = scopeOf(context)
-  const { dirs } = await placeOf(context)
-  return withMemory({ dir: dirs[scope] }, work)
 }

@@ -39,7 +39,8 @@ export const saveMemoryTool: Tool = defineTool({
         const hidden = saved.visible
           ? ''
           : ' The index is over its limit and its line is not shown to later sessions: shorten the index.'
-        return done(`Saved ${saved.file} in ${where}.${hidden}`, { file: saved.file, scope })
+        const warnings = saved.warnings.map((warning) => ` ${warning}.`).join('')
+        return done(`Saved ${saved.file} in ${where}.${hidden}${warnings}`, { file: saved.file, scope })
       },
     }
   },

@@ -1,0 +1,48 @@
+import { LociError } from '@loci/disk'
+import type { Memdir } from '@loci/memdir'
+import { parseChoice } from '../arguments.ts'
+import type { CommandContext } from '../command-context.ts'
+import { findMemory, withMemory } from '../compose.ts'
+import type { MemoryPlace } from '../compose.ts'
+
+/** The memory that `--scope` names. */
+export function scopeOf(context: CommandContext): 'project' | 'user' {
+  return parseChoice('scope', context.options.scope, ['project', 'user'])
+}
+
+export function placeOf(
+  { home, cwd, env, options }: CommandContext,
+  { create = false }: { create?: boolean } = {},
+): Promise<MemoryPlace> {
+  return findMemory({ home, cwd, env, bare: options.bare === true, create })
+}
+
+/** Runs `work` on the memory folder of the scope. */
+export async function readMemory<T>(
+  context: CommandContext,
+  work: (memory: Memdir) => Promise<T>,
+): Promise<T> {
+  const scope = scopeOf(context)
+  const { dirs } = await placeOf(context)
+  return withMemory({ dir: dirs[scope] }, work)
+}
+
+/**
+ * As {@link readMemory}, for what changes the folder; it is made if it is not there.
+ *
+ * @throws {LociError} MEMORY_DISABLED when memory is off; CONFIG_READ_ONLY in a config home that is not ours
+ */
+export async function changeMemory<T>(
+  context: CommandContext,
+  work: (memory: Memdir) => Promise<T>,
+): Promise<T> {
+  const scope = scopeOf(context)
+  const { enabled, rule } = await placeOf(context)
+  if (!enabled)
+    throw new LociError('MEMORY_DISABLED', `Memory is off: ${rule}; nothing was changed`, {
+      details: { rule },
+    })
+  await context.home.claim()
+  const { dirs } = await placeOf(context, { create: scope === 'project' })
+  return withMemory({ dir: dirs[scope] }, work)
+}
