@@ -120,7 +120,7 @@ describe('run', () => {
     const ignored = 'ignored by .gitignore; file-history snapshot PATH covers it'
     expect(named).toEqual([
       ['a.log', ignored],
-      ['big.txt', 'it could not be read, or was over a limit: --max-files, --max-bytes'],
+      ['big.txt', 'it or its copy could not be read, or it was over a limit: --max-files, --max-bytes'],
       ['d/b.txt', 'a directory is in its place'],
       ['link', 'it is a symbolic link'],
       ['out/x', ignored],
@@ -282,6 +282,22 @@ describe('run', () => {
       /file-history: run-\w+: what the command changed is not recorded; file-history rewind run-/,
     )
   })
+
+  test.each([
+    [0, 125],
+    [3, 3],
+  ])(
+    'a command that removes the history and ends with %i: that is said, exit code %i, no JSON',
+    async (own, code) => {
+      const script = `echo new > a.txt; rm -r .git/file-history; exit ${own}`
+      const { code: exitCode, out, err } = await run('--rewind-on-fail', '--json', '--', 'sh', '-c', script)
+      expect({ exitCode, out }).toEqual({ exitCode: code, out: '' })
+      const lost =
+        /: the command removed the file history "\S+\/\.git\/file-history"; nothing can be put back; [^\n]*--dir/
+      expect(err).toMatch(lost)
+      expect(err).not.toContain('rewind')
+    },
+  )
 
   test('names that would pass for other lines, or for more of them, are escaped', async () => {
     const { err } = await run('--', 'sh', '-c', "touch 'a\nfile-history: fake' 'b\u001b[2J'")

@@ -82,7 +82,7 @@ test('what git ignores is ignored, and nothing else: in any tree, from any folde
       const { ours, gits } = await both(top, root)
       expect(ours).toEqual(gits)
     }),
-    { numRuns: 40 },
+    { numRuns: 25 },
   )
 })
 

@@ -133,8 +133,8 @@ async function advice(place: Place): Promise<string> {
   return 'file-history run -- COMMAND makes one'
 }
 
-/** As far as it can be seen: above the root there may be directories that are closed to us. */
-async function isHistory(dir: string): Promise<boolean> {
+/** Whether a folder is a history, as far as it can be seen: above the root there may be directories that are closed to us. */
+export async function isHistory(dir: string): Promise<boolean> {
   try {
     return (await lookInto(dir)) === 'history'
   } catch (error) {

@@ -4,7 +4,7 @@ import type { FileHistory, FileHistoryOptions } from '../file-history.ts'
 import type { CommandContext } from './command-context.ts'
 import { parseCount } from './arguments.ts'
 import { commandsCutOff } from './cut-off.ts'
-import { findPlace, preparePlace, RUN_PREFIX, withHistory } from './place.ts'
+import { findPlace, isHistory, preparePlace, RUN_PREFIX, withHistory } from './place.ts'
 import type { Place } from './place.ts'
 import { gitChange, readGitState } from './git-state.ts'
 import { counted, leftLines, shown } from './render.ts'
@@ -58,6 +58,7 @@ export async function runCommand(context: CommandContext): Promise<number> {
       const change = gitChange(git, await readGitState(place.gitDir))
       if (change !== undefined) say(context, change)
     }
+    if (!(await isHistory(place.dir))) return sayRemoved(context, place, covered.result)
     const { exitCode } = covered.result
     await noteRun(place.dir, { id, command: context.words, exitCode }, history.snapshots())
     return finish(context, history, { ...covered, id, ending: covered.result, place, limits })
@@ -86,6 +87,17 @@ function sayNotRecorded(
   say(context, reportError(error).line)
   const advice = `file-history rewind ${id} puts back what can be, once that is set right`
   say(context, `${id}: what the command changed is not recorded; ${advice}`)
+  return ending.exitCode || 125
+}
+
+/** The command took away what would take it back. The exit code. */
+function sayRemoved(context: CommandContext, { dir }: Place, ending: Ending): number {
+  sayEnding(context, ending)
+  const advice = 'keep it where the command does not reach: --dir DIR'
+  say(
+    context,
+    `the command removed the file history ${JSON.stringify(dir)}; nothing can be put back; ${advice}`,
+  )
   return ending.exitCode || 125
 }
 

@@ -18,7 +18,7 @@ export async function whyUncovered(root: string, path: string): Promise<string> 
     return `ignored by .gitignore; file-history snapshot PATH covers ${what}`
   }
   if (kind === 'directory') return 'a directory is in its place'
-  return 'it could not be read, or was over a limit: --max-files, --max-bytes'
+  return 'it or its copy could not be read, or it was over a limit: --max-files, --max-bytes'
 }
 
 async function kindAt(path: string): Promise<ReturnType<typeof kindOf> | 'absent'> {
