@@ -1,13 +1,14 @@
 import { join } from 'node:path'
-import { files, LociError } from '@loci/disk'
+import { files, LociError, orAbsent } from '@loci/disk'
 import { copyLive, removeScratch } from './backup.ts'
-import { isSameState } from './compare.ts'
+import { isSameState, lookOf, statNow } from './compare.ts'
 import type { Anchor, Operation, OperationFile } from './edit-record.ts'
 import type { EditLog } from './edits.ts'
+import { Marks } from './marks.ts'
 import { byPath } from './plan-rewind.ts'
 import type { FileWrite, NamedFile, RewindResult } from './plan-rewind.ts'
 import { deletionsFirst, writeFile } from './restore-file.ts'
-import type { Outcome } from './restore-file.ts'
+import type { Outcome, Sighting } from './restore-file.ts'
 
 /** What an operation needs around it. */
 export interface ApplyContext {
@@ -36,8 +37,8 @@ export async function applyOperation(
   const result = emptyResult(messageId)
   if (planned.length === 0) return result
   const undoDir = join(dir, 'undo')
-  await files.mkdir(undoDir, 0o700)
-  const id = log.nextOperationId(new Set((await files.readdir(undoDir)).map(({ name }) => name)))
+  const taken = (await orAbsent(files.readdir(undoDir))) ?? []
+  const id = log.nextOperationId(new Set(taken.map(({ name }) => name)))
   const kept = join(undoDir, id)
   const operation: Operation = {
     type: 'rewind',
@@ -49,12 +50,14 @@ export async function applyOperation(
     snapshot: anchor,
     timestamp: clock().toISOString(),
   }
+  const sightings = new Map<string, Sighting | undefined>()
   try {
     await files.mkdir(kept, 0o700)
     for (const [number, file] of planned.entries()) {
-      const record = await keep(file, dir, `undo/${id}/${number}`)
-      if (record) operation.files.push(record)
+      const found = await keep(file, dir, `undo/${id}/${number}`)
+      if (found) operation.files.push(found.record)
       else result.conflicts.push({ path: file.path, reason: 'it was changed just now' })
+      sightings.set(file.key, found?.seen)
     }
     if (operation.files.length > 0) await begin(log, operation)
   } catch (error) {
@@ -65,16 +68,22 @@ export async function applyOperation(
     await discard(kept, planned.length)
     return sortResult(result)
   }
+  const marks = new Marks(log, id)
   for (const file of deletionsFirst(operation.files, 'after')) {
-    const outcome = await writeFile(dir, { file, side: 'after', files: operation.files })
-    if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
-    noteOutcome(result, file.path, outcome)
+    const { trackingPath, path } = file
+    const seen = sightings.get(trackingPath)
+    const outcome = await writeFile(dir, { file, side: 'after', files: operation.files, seen })
+    if (outcome.kind === 'torn') {
+      await marks.write().catch(() => undefined)
+      throw tornError(file, outcome.reason)
+    }
+    noteOutcome(result, path, outcome)
     if (outcome.kind === 'restored' || outcome.kind === 'deleted') {
-      await log.append([{ type: 'rewind-file', id, trackingPath: file.trackingPath, side: 'after' }])
+      await marks.add(trackingPath, 'after')
       result.undoable = true
     }
   }
-  await log.append([{ type: 'rewind-end', id, outcome: 'done', timestamp: clock().toISOString() }])
+  await marks.end('done', clock())
   return sortResult(result)
 }
 
@@ -113,12 +122,19 @@ export function sortResult(result: RewindResult): RewindResult {
 }
 
 /** Keeps the bytes a file has now; `undefined` if they are not those that were planned on. */
-async function keep(file: FileWrite, dir: string, name: string): Promise<OperationFile | undefined> {
+async function keep(
+  file: FileWrite,
+  dir: string,
+  name: string,
+): Promise<{ record: OperationFile; seen?: Sighting } | undefined> {
   const { key: trackingPath, path, realPath, before, after, source } = file
   const record = { trackingPath, path, realPath, before, after, source }
-  if (before === null) return { ...record, kept: null }
-  const state = await copyLive(realPath, join(dir, name))
-  return state && isSameState(state, before) ? { ...record, kept: name } : undefined
+  if (before === null) return { record: { ...record, kept: null } }
+  const atMs = Date.now()
+  const stats = statNow(realPath)
+  const state = stats && (await copyLive(realPath, join(dir, name)))
+  if (!state || !isSameState(state, before)) return undefined
+  return { record: { ...record, kept: name }, seen: { look: lookOf(stats, state), atMs } }
 }
 
 async function begin(log: EditLog, operation: Operation): Promise<void> {

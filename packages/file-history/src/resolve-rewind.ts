@@ -3,7 +3,8 @@ import { errorMessage, files, LociError } from '@loci/disk'
 import { applyOperation, emptyResult, noteOutcome, sortResult, tornError } from './apply-rewind.ts'
 import type { ApplyContext } from './apply-rewind.ts'
 import { isSameState, isTornMix, lookAt, statNow } from './compare.ts'
-import type { EditRecord, Operation, OperationFile } from './edit-record.ts'
+import type { Operation, OperationFile } from './edit-record.ts'
+import { Marks } from './marks.ts'
 import { filesNotUndone, unfinishedUndo } from './past-rewinds.ts'
 import type { PastRewind } from './past-rewinds.ts'
 import type { FileWrite, RewindResult } from './plan-rewind.ts'
@@ -143,10 +144,12 @@ async function isIntact(path: string, { before }: OperationFile): Promise<boolea
   return look.kind === 'file' && look.state.sha256 === before?.sha256
 }
 
-/** An interrupted rewind: which files are written, which are left. Absolute paths. */
+/** An interrupted rewind. Absolute paths. */
 export interface PendingRewind {
   messageId: string
+  /** Known to be written. */
   done: string[]
+  /** Not known to be: some may be written already. */
   left: string[]
 }
 
@@ -180,22 +183,25 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
   const { id } = operation
   const result = emptyResult(operation.messageId)
   const side = how === 'finish' ? 'after' : 'before'
+  const marks = new Marks(log, id)
   for (const file of deletionsFirst(operation.files, side)) {
     const outcome = await resolveFile(dir, { file, side, files: operation.files })
-    if (outcome.kind === 'torn') throw tornError(file, outcome.reason)
+    if (outcome.kind === 'torn') {
+      await marks.write().catch(() => undefined)
+      throw tornError(file, outcome.reason)
+    }
     const isThere = outcome.kind !== 'conflict' && outcome.kind !== 'skipped'
     // A file that was written before the interruption has been restored by this rewind all the same.
     const isOurs = how === 'finish' && outcome.kind === 'unchanged'
     noteOutcome(result, file.path, isOurs ? { kind: file.after === null ? 'deleted' : 'restored' } : outcome)
     if (isThere && written.has(file.trackingPath) !== (side === 'after')) {
-      const mark: EditRecord = { type: 'rewind-file', id, trackingPath: file.trackingPath, side }
-      await log.append([mark])
+      await marks.add(file.trackingPath, side)
     }
   }
+  await marks.write()
   if (how === 'finish') result.undoable = written.size > 0
   if (how === 'finish' || result.skipped.length === 0) {
-    const outcome = how === 'finish' ? 'done' : 'undone'
-    await log.append([{ type: 'rewind-end', id, outcome, timestamp: clock().toISOString() }])
+    await marks.end(how === 'finish' ? 'done' : 'undone', clock())
   }
   return sortResult(result)
 }

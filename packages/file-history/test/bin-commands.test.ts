@@ -218,11 +218,11 @@ describe('going back', () => {
     ['finish', 'a1\n'],
     ['undo', 'a2\n'],
   ])('an interrupted rewind is reported, and resolve %s ends it', async (how, text) => {
-    let renames = 0
+    let appends = 0
     setFaultHook((operation, path) => {
       if (operation !== 'append' && operation !== 'write') return undefined
-      if (path.endsWith('edits.jsonl')) renames += 1
-      return renames > 2 ? Object.assign(new Error('full'), { code: 'ENOSPC' }) : undefined
+      if (path.endsWith('edits.jsonl')) appends += 1
+      return appends > 1 ? Object.assign(new Error('full'), { code: 'ENOSPC' }) : undefined
     })
     expect(await run('rewind')).toMatchObject({ code: 125, err: expect.stringContaining('[DISK_FULL]') })
     setFaultHook(undefined)

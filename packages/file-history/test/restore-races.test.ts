@@ -1,13 +1,13 @@
 import { lstatSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import type { FileHistory } from '@loci/file-history'
-import { files } from '@loci/disk'
+import { filesNow } from '@loci/disk'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { edit, project } from './project.ts'
 import type { Project } from './project.ts'
 
-const { lstat } = files
+const { lstat } = filesNow
 
 let work: Project
 let history: FileHistory
@@ -17,14 +17,14 @@ beforeEach(async () => {
   await history.makeSnapshot('m1')
 })
 afterEach(async () => {
-  files.lstat = lstat
+  filesNow.lstat = lstat
   setFaultHook(undefined)
   await history.close()
   await work.dispose()
 })
 
 test.each(['a.txt', 'linked.txt', 'new.txt'])(
-  'a save of the same size within a tick of the clock, just before %s is written over, is a conflict and stays',
+  'a save of the same size within a tick of the clock, before %s is written over, is a conflict and stays',
   async (name) => {
     if (name === 'linked.txt') {
       await work.write(name, 'l1')
@@ -32,20 +32,16 @@ test.each(['a.txt', 'linked.txt', 'new.txt'])(
     }
     await edit(work, history, name, 'a2')
     let isSaved = false
-    let lookAgain = lstat
-    let isBegun = false
     setFaultHook((operation, path) => {
-      // The journal is begun; then the file is read, and once more its stats are looked at.
-      if (operation === 'write' && path === work.inDir('edits.jsonl')) isBegun = true
-      if (!isBegun || isSaved || operation !== 'close' || path !== work.path(name)) return undefined
+      // The journal is begun: all bytes are kept, and nothing is written yet.
+      if (isSaved || operation !== 'write' || path !== work.inDir('edits.jsonl')) return undefined
       isSaved = true
-      const former = lstatSync(path, { bigint: true })
-      lookAgain = async () => former
-      writeFileSync(path, 'me')
+      const former = lstatSync(work.path(name), { bigint: true })
+      writeFileSync(work.path(name), 'me')
+      // What a clock that ticks in milliseconds shows: the times are as they were.
+      filesNow.lstat = (asked) => (asked === work.path(name) ? former : lstat(asked))
       return undefined
     })
-    // What a clock that ticks in milliseconds shows: the times are as they were.
-    files.lstat = (path) => (path === work.path(name) ? lookAgain(path) : lstat(path))
     const result = await history.rewind('m1')
     expect(isSaved).toBe(true)
     expect(result.conflicts).toEqual([{ path: work.path(name), reason: expect.stringContaining('just now') }])
