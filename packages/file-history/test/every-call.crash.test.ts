@@ -1,0 +1,152 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { linkBackups } from '@loci/file-history'
+import type { FileHistory } from '@loci/file-history'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { damageOf, filesBelow } from './fault-scene.ts'
+import { edit, project } from './project.ts'
+import type { Project } from './project.ts'
+
+const child = fileURLToPath(new URL('call-until-killed.mjs', import.meta.url))
+const isLong = process.env['LOCI_LONG'] === '1'
+
+let work: Project
+let fork: string
+beforeEach(async () => {
+  work = await project({ 'a.txt': 'a1', 'b.txt': { text: 'b1', mode: 0o755 }, 'c.txt': 'c1' })
+  fork = work.beside('fork')
+  const history = await work.open()
+  await history.makeSnapshot('m1')
+  await edit(work, history, 'a.txt', 'a2')
+  await edit(work, history, 'b.txt', 'b2')
+  await history.makeSnapshot('m2')
+  await edit(work, history, 'a.txt', 'a3')
+  await history.rewind('m1')
+  await history.undoRewind()
+  await work.write('b.txt', 'b by hand')
+  await history.close()
+  // What gc removes.
+  writeFileSync(work.inDir('0123456789abcdef@v1'), 'named by none')
+  writeFileSync(work.inDir('.stage-1.tmp'), 'in the making')
+  cpSync(work.dir, work.beside('saved'), { recursive: true })
+})
+afterEach(() => work.dispose())
+
+/** Calls it in a child that is killed at its Nth file operation; resolves to how many it made, if it ended. */
+function callUntil(what: string, nth: number): number | undefined {
+  const args = [child, work.dir, work.root, what, String(nth), fork]
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  if (status === 0) return Number(stdout)
+  if (signal !== 'SIGKILL') throw new Error(stderr)
+  return undefined
+}
+
+function reset(): void {
+  for (const folder of [work.dir, fork]) rmSync(folder, { recursive: true, force: true })
+  cpSync(work.beside('saved'), work.dir, { recursive: true })
+}
+
+async function textAt(history: FileHistory, id: string, name: string): Promise<string | null> {
+  const bytes = await history.readFileAt(id, name)
+  return bytes && Buffer.from(bytes).toString()
+}
+
+/** What was there before the call is there after the kill, and all goes on. */
+async function expectWhole(dir: string): Promise<void> {
+  expect(await damageOf({ dir, root: work.root })).toEqual([])
+  const history = await work.open({ dir })
+  expect(history.pendingRewind).toBeNull()
+  const ids = history.snapshots().map(({ messageId }) => messageId)
+  expect([
+    ['m1', 'm2'],
+    ['m1', 'm2', 'm3'],
+  ]).toContainEqual(ids)
+  const wanted = { m1: ['a1', 'b1'], m2: ['a2', 'b2'], m3: ['a3', 'b by hand'] }
+  for (const [id, texts] of Object.entries(wanted)) {
+    if (!ids.includes(id)) continue
+    expect([await textAt(history, id, 'a.txt'), await textAt(history, id, 'b.txt')]).toEqual(texts)
+  }
+  await edit(work, history, 'c.txt', 'c2')
+  await history.makeSnapshot('m4')
+  await history.gc()
+  expect((await history.gc({ dryRun: true })).removed).toEqual([])
+  expect((await history.rewind('m1')).skipped).toEqual([])
+  expect([await work.read('a.txt'), await work.read('b.txt'), await work.read('c.txt')]).toEqual([
+    'a1',
+    'b1',
+    'c1',
+  ])
+  await history.undoRewind()
+  await history.close()
+  expect(await damageOf({ dir, root: work.root })).toEqual([])
+  await work.write('c.txt', 'c1')
+}
+
+describe.each(['trackEdit', 'makeSnapshot', 'gc', 'linkBackups'])(
+  'killed at any file operation of %s',
+  (what) => {
+    test('every snapshot is exact, nothing that is needed is missing, and all goes on', async () => {
+      const before = filesBelow(work.root)
+      const operations = callUntil(what, Infinity) ?? 0
+      expect(operations).toBeGreaterThan(10)
+      const step = isLong ? 1 : Math.ceil(operations / 4)
+      let kills = 0
+      for (let nth = operations; nth > 0; nth -= step) {
+        reset()
+        // With a look less to make it may end before.
+        if (callUntil(what, nth) === undefined) kills += 1
+        expect(filesBelow(work.root)).toEqual(before)
+        if (what === 'linkBackups') {
+          if (existsSync(fork)) expect(await damageOf({ dir: fork, root: work.root })).toEqual([])
+          await linkBackups({ fromDir: work.dir, toDir: fork })
+          const shared = readdirSync(work.beside('saved')).filter((name) => /^\w{16}@v/.test(name))
+          expect(readdirSync(fork)).toEqual(expect.arrayContaining(shared))
+        }
+        await expectWhole(work.dir)
+      }
+      expect(kills).toBeGreaterThan(2)
+    }, 300_000)
+  },
+)
+
+/** Kills a child that takes turns once it has acknowledged so many; resolves to the last turn that it acknowledged. */
+async function killAfter(turns: number): Promise<number> {
+  const args = [child, work.dir, work.root, 'turns', '', fork]
+  const killed = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  killed.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+    if (said.split('\n').length > turns) killed.kill('SIGKILL')
+  })
+  await once(killed, 'close')
+  return Number(said.trimEnd().split('\n').at(-1))
+}
+
+test('killed at a random moment of edits, snapshots, evictions, gc and forks: what was acknowledged is exact, here and in the fork', async () => {
+  let former = 0
+  for (let round = 0; round < (isLong ? 60 : 3); round += 1) {
+    rmSync(work.dir, { recursive: true })
+    rmSync(fork, { recursive: true, force: true })
+    const last = await killAfter(1 + ((round * 7) % 11))
+    expect(last).toBeGreaterThan(0)
+    former += last
+    const options = { dir: work.dir, root: work.root }
+    expect(await damageOf(options)).toEqual([])
+    const history = await work.open({ maxSnapshots: 4 })
+    const ids = history.snapshots().map(({ messageId }) => messageId)
+    expect(ids).toContain(`t${last}`)
+    for (const id of ids) {
+      if (id === 't0') continue
+      expect(await textAt(history, id, 'a.txt')).toBe(`a of turn ${id.slice(1)}`)
+      expect(await textAt(history, id, 'b.txt')).toBe(`b of turn ${id.slice(1)}`)
+    }
+    await history.makeSnapshot('next')
+    await history.gc()
+    await history.close()
+    expect(await damageOf(options)).toEqual([])
+    if (existsSync(fork)) expect(await damageOf({ ...options, dir: fork })).toEqual([])
+  }
+  expect(former).toBeGreaterThan(10)
+}, 300_000)
