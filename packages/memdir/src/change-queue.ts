@@ -4,6 +4,7 @@ import { applyChanges, isChangedMeanwhile, isLeftBehind, isSame } from './apply-
 import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { planFinish } from './finish-change.ts'
+import type { UnfinishedChange } from './finish-change.ts'
 import type { Folder } from './folder.ts'
 import { withIndexLease } from './index-lease.ts'
 import { formatIntent, INTENT_FILE } from './intent.ts'
@@ -15,10 +16,10 @@ const TRIES = 3
 export interface ChangeQueue {
   /**
    * Plans a change and makes it, under the lease and after finishing what another change left undone. With
-   * `whereAbsent` no folder is made: it answers instead.
+   * `whereAbsent` no folder is made: it answers instead. `plan` is given what was finished just now, if anything was.
    */
   change<P extends { changes: readonly FileChange[] }>(
-    plan: (finished: string[]) => Promise<P>,
+    plan: (unfinished: UnfinishedChange | undefined) => Promise<P>,
     whereAbsent?: () => P,
   ): Promise<P>
   /** Waits for those under way. */
@@ -35,9 +36,9 @@ export function createChangeQueue(folder: Folder, waitMs: number): ChangeQueue {
         if (whereAbsent === undefined) await files.mkdir(dir)
         else if ((await orAbsent(files.stat(dir))) === undefined) return whereAbsent()
         return withIndexLease(dir, INDEX_FILE, waitMs, async () => {
-          const finished = await finishChange(dir)
+          const unfinished = await finishChange(dir)
           for (let tries = 1; ; tries += 1) {
-            const planned = await plan(finished)
+            const planned = await plan(unfinished)
             try {
               await makeChange(folder, planned.changes)
               return planned
@@ -56,13 +57,13 @@ export function createChangeQueue(folder: Folder, waitMs: number): ChangeQueue {
   }
 }
 
-/** Brings to its end what was cut off; resolves to what was done, a sentence each. */
-async function finishChange(dir: string): Promise<string[]> {
+/** Brings to its end what was cut off, if anything was. */
+async function finishChange(dir: string): Promise<UnfinishedChange | undefined> {
   const unfinished = await planFinish(dir)
-  if (unfinished === undefined) return []
+  if (unfinished === undefined) return undefined
   await applyChanges(unfinished.changes)
   await removeQuietly(join(dir, INTENT_FILE))
-  return unfinished.sentences
+  return unfinished
 }
 
 /**

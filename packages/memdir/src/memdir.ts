@@ -5,6 +5,7 @@ import type { Damage } from '@loci/disk'
 import { createChangeQueue } from './change-queue.ts'
 import { checkDraft } from './check-draft.ts'
 import { planFinish } from './finish-change.ts'
+import type { UnfinishedChange } from './finish-change.ts'
 import { readIndex, readTopic, scanFolder } from './folder.ts'
 import type { Folder } from './folder.ts'
 import { decode, parseIndex } from './index-file.ts'
@@ -136,7 +137,7 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
 
   /** Carries out a plan and tells what is there then. */
   async function settle(
-    plan: () => Promise<SavePlan>,
+    plan: (unfinished: UnfinishedChange | undefined) => Promise<SavePlan>,
     whereAbsent?: () => never,
   ): Promise<{ memory: Memory; index: SavePlan['index'] }> {
     const { memory, path, index } = await queue.change(plan, whereAbsent)
@@ -182,7 +183,10 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
         }))
         return { ...resultOf(draft, plan.memory, plan.index.before), visible: false, proposed: true }
       }
-      const { memory, index } = await settle(() => planSave(folder, draft, { ifRevision }))
+      // What was finished just now may be this very save, made by a run that was cut off.
+      const { memory, index } = await settle((unfinished) =>
+        planSave(folder, draft, { ifRevision, resumed: unfinished !== undefined }),
+      )
       return resultOf(draft, memory, index.after)
     },
     async remove(file, { ifRevision }) {
@@ -226,9 +230,9 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
         return { changes: [...(unfinished?.sentences ?? []), ...sentences] }
       }
       const { sentences } = await queue.change(
-        async (finished) => {
+        async (unfinished) => {
           const repair = await planRepair(folder)
-          return { ...repair, sentences: [...finished, ...repair.sentences] }
+          return { ...repair, sentences: [...(unfinished?.sentences ?? []), ...repair.sentences] }
         },
         () => ({ changes: [], sentences: [] }),
       )

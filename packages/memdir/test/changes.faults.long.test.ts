@@ -1,9 +1,12 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { acquireLease } from '@loci/disk'
 import type { Memory } from '@loci/memdir'
+import { faultLoop, tree } from '@loci/disk/testing'
 import { describe, expect, test } from 'vitest'
 import { draft, loop, open } from './change-faults.ts'
+import { before, cutOff } from './cut-off.ts'
+import { LONG } from './thorough.ts'
 
 describe('when a file operation fails', () => {
   test('a first save makes both files or neither', async () => {
@@ -66,4 +69,71 @@ describe('when a file operation fails', () => {
       change: (memdir) => memdir.repair(),
     })
   })
+
+  test('restoring over a newer memory swaps the two or does nothing', async () => {
+    const { undone } = await loop({
+      given: async (memdir) => {
+        const { memory } = await memdir.save(draft('one'))
+        const { file, revision } = memory
+        await memdir.save({ ...draft('one'), hook: 'h', body: 'new', file }, { ifRevision: revision })
+        return (await memdir.trash())[0]?.id
+      },
+      change: (memdir, id) => memdir.restore(id as string),
+    })
+    expect(undone).toBeGreaterThan(30)
+  })
+
+  test('approving what replaces a memory keeps both', async () => {
+    await loop({
+      given: async (memdir, place) => {
+        const { file, revision } = (await memdir.save(draft('one'))).memory
+        const reviewed = await open(place, true)
+        await reviewed.save({ ...draft('one'), body: 'new', file }, { ifRevision: revision })
+        return (await memdir.proposals())[0]?.id
+      },
+      change: (memdir, id) => memdir.approve(id as string),
+    })
+  })
+
+  test('proposing and rejecting write their one file or nothing', async () => {
+    await loop({
+      given: async () => undefined,
+      change: async (memdir) => (await open(join(memdir.dir, '..'), true)).save(draft('one')),
+    })
+    await loop({
+      given: async (memdir, place) => {
+        await (await open(place, true)).save(draft('one'))
+        return (await memdir.proposals())[0]?.id
+      },
+      change: (memdir, id) => memdir.reject(id as string),
+    })
+  })
+
+  test.each(['user_one.md', 'MEMORY.md'])(
+    'finishing a removal that was cut off before %s can be done again, as often as it takes',
+    async (at) => {
+      const work = await tree({ 'template/memory/': '', 'run/': '' })
+      const start = await open(work.path('template'))
+      const { file, revision } = (await start.save(draft('one'))).memory
+      await cutOff(() => start.remove(file, { ifRevision: revision }), before(at))
+      const isRemoved = at === 'user_one.md'
+      await faultLoop({
+        faults: LONG ? ['EIO', 'short-write'] : ['EIO'],
+        run: async () => {
+          rmSync(work.path('run'), { recursive: true })
+          cpSync(work.path('template'), work.path('run'), { recursive: true })
+          await (await open(work.path('run'))).save(draft('two'))
+        },
+        verify: async (error) => {
+          const memdir = await open(work.path('run'))
+          if (error !== undefined) await memdir.save(draft('two'))
+          const { memories } = await memdir.list()
+          expect(memories.map(({ name }) => name)).toEqual(isRemoved ? ['two'] : ['one', 'two'])
+          expect(await memdir.trash()).toHaveLength(isRemoved ? 1 : 0)
+          expect(await memdir.verify()).toEqual([])
+        },
+      })
+      await work.remove()
+    },
+  )
 })

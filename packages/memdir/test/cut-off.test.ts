@@ -407,3 +407,26 @@ describe('R15: what somebody without a lease writes between the look and the wri
     expect(await names()).not.toContain('user_one.md')
   })
 })
+
+test.each(['MEMORY.md', '.index'])(
+  'R15: a save that is made again after it was cut off before %s is made once',
+  async (name) => {
+    await cutOff(
+      save,
+      (operation, path) => before(name)(operation, path) && (name === 'MEMORY.md' || operation === 'unlink'),
+    )
+    expect(await save()).toMatchObject({ memory: { file: 'user_one.md', hook: 'own words' }, visible: true })
+    expect(await index()).toBe(`${OTHER}- [One](user_one.md) — own words\n`)
+    // Made a third time it is another memory, as ever.
+    expect(await save()).toMatchObject({ memory: { file: 'user_one_2.md' } })
+  },
+)
+
+test('R15: a save over a memory that is made again after it was cut off needs no new revision', async () => {
+  const { memory } = await memdir.save(draft)
+  const again = (): Promise<unknown> =>
+    memdir.save({ ...draft, file: memory.file, body: 'v2' }, { ifRevision: memory.revision })
+  await cutOff(again, (operation, path) => operation === 'unlink' && path.endsWith('/.index'))
+  expect(await again()).toMatchObject({ memory: { body: 'v2' } })
+  expect(await trashed()).toEqual(['user_one.md'])
+})
