@@ -174,7 +174,7 @@ describe('create', () => {
     ['logs/2031/03/2031-03-06.md', /daily log/],
     ['a\nb.md', /control character/],
     [`${'x'.repeat(260)}.md`, /too long/],
-    ['file.md/x.md', /is not a directory/],
+    ['file.md/x.md', /a part of it is a file/],
   ])('of %s is refused', async (file, message) => {
     await create('/memories/file.md', 'A fact.')
     const before = await work.snapshot()

@@ -21,15 +21,29 @@ export async function findFile(dir: string, toolPath: string): Promise<Found | u
   const file = parseToolPath(toolPath)
   if (file.split('/').some(isHiddenName)) return undefined
   try {
-    const path = await (file === '' ? files.realpath(dir) : resolveInside(dir, file))
+    const path = await (file === '' ? files.realpath(dir) : resolveFile(dir, file))
     return { file, path, stats: await files.lstat(path) }
   } catch (error) {
-    if (isLociError(error, 'PATH_LINK')) {
-      throw new LociError('PATH_LINK', 'Path would escape /memories directory via symlink', { cause: error })
-    }
-    // A part of it is a file, or too long a name: nothing can be there.
+    // Nothing can be there.
     if (isLociError(error, 'PATH_INVALID')) return undefined
     return orAbsent(Promise.reject(error))
+  }
+}
+
+/**
+ * The absolute path of a file below the memory folder, there or not, in errors by the path that the tool knows.
+ *
+ * @throws {LociError} PATH_LINK when a part of it is a link; PATH_INVALID when it leads through a file; DISK_IO
+ */
+export async function resolveFile(dir: string, file: string): Promise<string> {
+  try {
+    return await resolveInside(dir, file)
+  } catch (cause) {
+    if (isLociError(cause, 'PATH_LINK'))
+      throw new LociError('PATH_LINK', 'Path would escape /memories directory via symlink', { cause })
+    if (!isLociError(cause, 'PATH_INVALID')) throw cause
+    const message = `Path /memories/${file} cannot be used: a part of it is a file, or too long a name`
+    throw new LociError('PATH_INVALID', message, { cause })
   }
 }
 

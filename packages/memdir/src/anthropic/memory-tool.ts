@@ -1,4 +1,4 @@
-import { files, LociError, resolveInside } from '@loci/disk'
+import { files, LociError } from '@loci/disk'
 import { secretWarnings } from '../check-draft.ts'
 import { decode } from '../index-file.ts'
 import type { Memdir } from '../memdir.ts'
@@ -6,7 +6,7 @@ import { partsOf } from '../memdir-parts.ts'
 import { revisionOf } from '../memory.ts'
 import { readRegular } from '../read-regular.ts'
 import { insertLines, numberLines, replaceOnce } from './edit-text.ts'
-import { contentsOf, directoryAt, findFile, topicAt } from './find-file.ts'
+import { contentsOf, directoryAt, findFile, resolveFile, topicAt } from './find-file.ts'
 import type { Found } from './find-file.ts'
 import { listDirectory } from './list-directory.ts'
 import { parseToolPath } from './tool-path.ts'
@@ -175,7 +175,7 @@ export function memoryToolHandlers(memdir: Memdir): MemoryToolHandlers {
       })
       await queue.change(async () => {
         // Where it held no topic, nothing has made it yet.
-        await files.mkdir(await resolveInside(dir, target))
+        await files.mkdir(await resolveFile(dir, target))
         await removeDirectories(dir, moved.directories)
         return { changes: [] }
       })

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
+import { files, LociError, orAbsent } from '@loci/disk'
 import type { FileChange } from '../apply-changes.ts'
 import { checkDraft } from '../check-draft.ts'
 import { checkText } from '../check-text.ts'
-import { readTopic } from '../folder.ts'
+import { readTopic, readTopicAt } from '../folder.ts'
 import type { Folder } from '../folder.ts'
 import { planIndex } from '../index-change.ts'
 import { decode, linesFor } from '../index-file.ts'
@@ -13,6 +13,7 @@ import { refuseOtherFolder } from '../save.ts'
 import { parseTopic } from '../topic-file.ts'
 import { planTrash } from '../trash-file.ts'
 import { planRemoval } from '../trash.ts'
+import { resolveFile } from './find-file.ts'
 import { followTopic } from './index-line.ts'
 
 /** A topic file as a change would leave it. */
@@ -33,15 +34,15 @@ export async function editTopic(
   file: string,
   edit: (text: string | undefined) => string,
 ): Promise<TopicText> {
+  const path = await resolveFile(folder.dir, file)
   await refuseOtherFolder(folder.dir, file)
-  const old = await readTopic(folder.dir, file)
+  const old = await readTopicAt(file, path)
   if (old !== undefined && !isUtf8(old.bytes))
     throw new LociError('MEMORY_INVALID', `${JSON.stringify(file)} is not UTF-8; mend it by hand`)
   const before = old && decode(old.bytes)
   const text = edit(before)
   checkText('text', text)
   checkFrontMatter(before, text)
-  const path = await resolveInside(folder.dir, file)
   const next = { file, path, bytes: Buffer.from(text), modifiedAtMs: folder.clock().getTime() }
   const { memory } = toMemory(next)
   checkDraft(memory)
@@ -88,10 +89,11 @@ export async function planMoves(
   const { dir } = folder
   const topics: (readonly [StoredTopic, StoredTopic])[] = []
   for (const [from, to] of moves) {
+    const path = await resolveFile(dir, to)
     await refuseOtherFolder(dir, from)
     await refuseOtherFolder(dir, to)
     const old = await readTopic(dir, from)
-    if (old !== undefined) topics.push([old, { ...old, file: to, path: await resolveInside(dir, to) }])
+    if (old !== undefined) topics.push([old, { ...old, file: to, path }])
   }
   const [first] = topics
   if (first === undefined) return []
@@ -109,5 +111,5 @@ export async function planMoves(
 /** Takes away directories that are empty now, given each before those in it. */
 export async function removeDirectories(dir: string, directories: readonly string[]): Promise<void> {
   for (const directory of directories.toReversed())
-    await orAbsent(files.rmdir(await resolveInside(dir, directory)))
+    await orAbsent(files.rmdir(await resolveFile(dir, directory)))
 }
