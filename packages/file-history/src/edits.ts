@@ -18,6 +18,8 @@ interface LastEvent {
   state: FileState | null | 'unknown'
   /** The newest snapshot then. */
   anchor: Anchor
+  /** Of that snapshot. */
+  identity: string | null
   /** Rises with every event. */
   sequence: number
 }
@@ -153,7 +155,8 @@ export class EditLog {
 
   #see(key: string, state: LastEvent['state'], anchor: Anchor): void {
     this.#sequence += 1
-    this.#events.set(key, { state, anchor, sequence: this.#sequence })
+    const identity = anchor && identityOf(anchor)
+    this.#events.set(key, { state, anchor, identity, sequence: this.#sequence })
   }
 
   /** The bytes and bits that the backup `name` was made with. */
@@ -227,12 +230,13 @@ export class EditLog {
     for (const snapshot of snapshots) this.#gone.add(identityOf(snapshot))
   }
 
-  #isKnown(anchor: NonNullable<Anchor>, history: FileHistoryState): boolean {
+  /** Whether the newest snapshot at an event is here, or was. */
+  #isKnown({ anchor, identity }: LastEvent, history: FileHistoryState): boolean {
+    if (anchor === null || identity === null) return true
     // Asked for every file of one state, with as many snapshots: they are named once.
     if (this.#here.history !== history) {
       this.#here = { history, identities: new Set(history.snapshots.map(identityOf)) }
     }
-    const identity = identityOf(anchor)
     return (
       this.#here.identities.has(identity) ||
       this.#gone.has(identity) ||
@@ -247,16 +251,20 @@ export class EditLog {
 
   /** Files that were edited, or were about to be, after the event with the number that is given for each. */
   eventsSince(sequenceOf: (key: string) => number): { key: string; state: LastEvent['state'] }[] {
-    return [...this.#events]
-      .filter(([key, event]) => event.sequence > sequenceOf(key))
-      .map(([key, { state }]) => ({ key, state }))
+    return this.#eventsThat((key, event) => event.sequence > sequenceOf(key))
   }
 
   /** Files whose last event belongs to a snapshot that is not here: in a fork, one of the parent's future. */
   strayEvents(history: FileHistoryState): { key: string; state: LastEvent['state'] }[] {
-    return [...this.#events]
-      .filter(([, { anchor }]) => anchor !== null && !this.#isKnown(anchor, history))
-      .map(([key, { state }]) => ({ key, state }))
+    return this.#eventsThat((_, event) => !this.#isKnown(event, history))
+  }
+
+  #eventsThat(
+    isWanted: (key: string, event: LastEvent) => boolean,
+  ): { key: string; state: LastEvent['state'] }[] {
+    const found: { key: string; state: LastEvent['state'] }[] = []
+    for (const [key, event] of this.#events) if (isWanted(key, event)) found.push({ key, state: event.state })
+    return found
   }
 
   /**
@@ -264,10 +272,9 @@ export class EditLog {
    * nothing is damaged, an event that names an unknown snapshot is one of a parent's future, in a fork.
    */
   lostKeys(history: FileHistoryState, isLedgerDamaged: boolean): string[] {
-    return [...this.#events]
-      .filter(([key]) => !history.trackedFiles.has(key))
-      .filter(([, { anchor }]) => isLedgerDamaged || anchor === null || this.#isKnown(anchor, history))
-      .map(([key]) => key)
+    return this.#eventsThat(
+      (key, event) => !history.trackedFiles.has(key) && (isLedgerDamaged || this.#isKnown(event, history)),
+    ).map(({ key }) => key)
   }
 
   /** Whether the last event of `key` says that the agent is about to edit it, since the newest snapshot. */
@@ -292,7 +299,7 @@ export class EditLog {
     const isOlder =
       event !== undefined &&
       !snapshots.slice(index).some((snapshot) => isSameAnchor(event.anchor, snapshot)) &&
-      (event.anchor === null || this.#isKnown(event.anchor, history))
+      this.#isKnown(event, history)
     if (event !== undefined && !isOlder) return event.state
     const backup = backupOf(newest, key)
     // A file that only the newest snapshot holds joined it before its first edit: no look at the result of it.

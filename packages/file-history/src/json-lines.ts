@@ -2,7 +2,6 @@ import { dirname } from 'node:path'
 import {
   appendRecords,
   appendRecordsNow,
-  AT_ONCE_BYTES,
   fileErrno,
   files,
   filesNow,
@@ -23,6 +22,8 @@ export interface JsonLine {
 }
 
 const NEWLINE = 0x0a
+/** How much is written without waiting for another thread: writing 100 KB takes less time than handing them over. */
+const AT_ONCE_BYTES = 256 << 10
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Whether a parsed value is an object with fields. */
@@ -78,13 +79,21 @@ function damagedLine(at: {
   return { kind: 'bad-line', path, line, offset, message: `Line ${line} is not a JSON object` }
 }
 
+/** Appends one line for each value, as {@link appendLines}. */
+export function appendJsonLines(path: string, values: readonly unknown[]): Promise<void> {
+  return appendLines(
+    path,
+    values.map((value) => JSON.stringify(value)),
+  )
+}
+
 /**
- * Appends one line for each value, in one write; the file (0600) and its directory are made if they are absent.
+ * Appends lines, in one write; the file (0600) and its directory are made if they are absent.
  * A file that has a second name is given bytes of its own first: whoever copied a history by hard links must not
  * find the lines of one in the other.
  */
-export async function appendJsonLines(path: string, values: readonly unknown[]): Promise<void> {
-  const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''))
+export async function appendLines(path: string, lines: readonly string[]): Promise<void> {
+  const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''))
   if (bytes.length <= AT_ONCE_BYTES && appendAtOnce(path, bytes)) return
   const file = (await orAbsent(files.open(path, 'a+', 0o600))) ?? (await makeBoth(path))
   try {
@@ -96,7 +105,7 @@ export async function appendJsonLines(path: string, values: readonly unknown[]):
     await file.close()
   }
   await writeFileAtomic(path, await files.readFile(path))
-  await appendJsonLines(path, values)
+  await appendLines(path, lines)
 }
 
 /** Where the file is there, no link, and has no second name; `false`: it is for the slower way. */

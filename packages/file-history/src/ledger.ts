@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Damage } from '@loci/disk'
-import { appendJsonLines, isJsonObject, readJsonLines } from './json-lines.ts'
+import { appendLines, isJsonObject, readJsonLines } from './json-lines.ts'
 import type { Backup, LedgerRecord, Snapshot } from './snapshot.ts'
 
 /**
@@ -30,11 +30,28 @@ export interface BatchLedger extends SnapshotLedger {
 
 /** A ledger in the JSON Lines file `path`. Lines that cannot be read are left out and stay where they are. */
 export function fileLedger(path: string): BatchLedger {
+  const textOf = recordText()
+  const appendAll = (records: readonly LedgerRecord[]): Promise<void> =>
+    appendLines(path, records.map(textOf))
   return {
     load: async () => (await readLedger(path)).records,
-    append: (record) => appendJsonLines(path, [record]),
-    appendAll: (records) => appendJsonLines(path, records),
+    append: (record) => appendAll([record]),
+    appendAll,
     damage: async () => (await readLedger(path)).damage,
+  }
+}
+
+/** The JSON of ledger records. That of the files is kept from one snapshot to the next, which often has the same. */
+export function recordText(): (record: LedgerRecord) => string {
+  let last: { backups: Record<string, Backup>; text: string } | undefined
+  return (record) => {
+    if (record.type !== 'file-history-snapshot') return JSON.stringify(record)
+    const { snapshot, messageId, isSnapshotUpdate } = record
+    const { trackedFileBackups: backups, timestamp } = snapshot
+    if (last?.backups !== backups) last = { backups, text: JSON.stringify(backups) }
+    const of = { messageId: JSON.stringify(snapshot.messageId), timestamp: JSON.stringify(timestamp) }
+    const inner = `{"messageId":${of.messageId},"trackedFileBackups":${last.text},"timestamp":${of.timestamp}}`
+    return `{"type":"file-history-snapshot","messageId":${JSON.stringify(messageId)},"snapshot":${inner},"isSnapshotUpdate":${isSnapshotUpdate}}`
   }
 }
 

@@ -6,7 +6,7 @@ import { pace } from './in-parallel.ts'
 import type { Backup } from './snapshot.ts'
 import { roundedStamp } from './stat-cache.ts'
 import type { Stamp, StatCache } from './stat-cache.ts'
-import { pathOfKey } from './track-path.ts'
+import { isInside, pathOfKey } from './track-path.ts'
 
 /** A file that is proven to be as its last backup holds it. */
 export interface Unchanged {
@@ -37,8 +37,8 @@ export interface Place {
 }
 
 /**
- * One look at many tracked files without opening any: an lstat a file, a realpath a directory, the names in the
- * backup folder once. What it cannot prove is for the slower way, which also tells what is wrong with a file.
+ * One look at many tracked files without opening any: an lstat a file and a directory, the names in the backup folder
+ * once. What it cannot prove is for the slower way, which also tells what is wrong with a file.
  * For one moment: what it learned of directories is not asked again.
  */
 export class QuickLook {
@@ -109,9 +109,19 @@ export class QuickLook {
   #realDirectory(path: string): string | null {
     const known = this.#directories.get(path)
     if (known !== undefined) return known
-    const directory = orNothing(() => filesNow.realpath(path)) ?? null
+    const directory = this.#isPlain(path) ? path : (orNothing(() => filesNow.realpath(path)) ?? null)
     this.#directories.set(path, directory)
     return directory
+  }
+
+  /** Whether it is a directory of the root and no link, in one that is: its real path asks for every part again. */
+  #isPlain(path: string): boolean {
+    const { root } = this.#options
+    if (path === root || !isInside(root, path)) return false
+    const above = dirname(path)
+    return (
+      this.#realDirectory(above) === above && statsOf(path, filesNow.lstatRounded)?.isDirectory() === true
+    )
   }
 
   /** Asked of the file itself: another file system may be mounted over one file of a directory. */

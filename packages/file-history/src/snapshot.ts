@@ -84,6 +84,23 @@ export function backupOf(snapshot: Snapshot | undefined, key: string): Backup | 
 }
 
 /**
+ * The record of a snapshot that comes after `former`: the looks at the tracked files, and what it inherits of the
+ * others. The same one where nothing differs.
+ */
+export function nextRecord(
+  former: Snapshot | undefined,
+  looks: readonly { key: string; backup: Backup }[],
+  isInherited: (key: string) => boolean,
+): Record<string, Backup> {
+  const record = former?.trackedFileBackups ?? {}
+  const looked = new Map(looks.map(({ key, backup }) => [key, backup]))
+  const keys = Object.keys(record)
+  if (keys.length === looked.size && keys.every((key) => record[key] === looked.get(key))) return record
+  const inherited = Object.entries(record).filter(([key]) => isInherited(key))
+  return Object.fromEntries(new Map([...inherited, ...looked]))
+}
+
+/**
  * The state that a ledger tells, before anything is evicted, and the highest version of each file.
  * Deltas join their snapshot; an update takes its place. A delta whose snapshot is not in the ledger joins the
  * snapshot before it: that one would get the same backup, as the oldest recorded after it.

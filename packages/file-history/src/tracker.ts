@@ -13,7 +13,7 @@ import type { SnapshotLedger } from './ledger.ts'
 import { lookAtTracked } from './look-at-tracked.ts'
 import type { TrackedLook } from './look-at-tracked.ts'
 import type { QuickLook } from './quick-look.ts'
-import { addSnapshot, backupOf, identityOf, removeSnapshot } from './snapshot.ts'
+import { addSnapshot, backupOf, identityOf, nextRecord, removeSnapshot } from './snapshot.ts'
 import type { Backup, HistoryCell, Snapshot } from './snapshot.ts'
 import { isInside, ownFolder, resolveTrackedPath, statOf } from './track-path.ts'
 import type { TrackedPath } from './track-path.ts'
@@ -356,7 +356,6 @@ export class Tracker {
     ]
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#commits.timeOfSnapshot(messageId)
-    const backups = looks.map(({ key, backup }) => [key, backup] as const)
     // Before the snapshot is there, so that it never claims unsaid to have seen them.
     const unseen = looks.flatMap(({ key: trackingPath, unseen: reason }): EditRecord[] =>
       reason === undefined
@@ -377,11 +376,9 @@ export class Tracker {
     await this.#commits.commit(
       (previous) => {
         // What joined the newest snapshot meanwhile is inherited from it, as far as it was looked at after the call.
-        const meanwhile = Object.entries(previous.snapshots.at(-1)?.trackedFileBackups ?? {}).filter(
-          ([key]) => (this.#lookedAt.get(key) ?? 0) >= calls,
-        )
-        const merged = new Map([...meanwhile, ...backups])
-        snapshot = { messageId, trackedFileBackups: Object.fromEntries(merged), timestamp }
+        const isInherited = (key: string): boolean => (this.#lookedAt.get(key) ?? 0) >= calls
+        const trackedFileBackups = nextRecord(previous.snapshots.at(-1), looks, isInherited)
+        snapshot = { messageId, trackedFileBackups, timestamp }
         return addSnapshot(previous, snapshot)
       },
       (previous) => removeSnapshot(previous, snapshot),
