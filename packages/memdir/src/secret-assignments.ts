@@ -44,9 +44,11 @@ function ruleFor(name: string, length: number): string {
 function isSecret(value: string, name: string): boolean {
   const seen = value.slice(0, LOOKED_AT)
   if (/\s/.test(seen) || seen.includes('://') || isPlaceholder(seen)) return false
+  if (/^(?:\.{0,2}|~)\//.test(seen))
+    return seen.split('/').some((part) => part.length >= 16 && looksRandom(part))
   if (!PASSWORD.test(name)) return seen.length >= 16 && looksRandom(seen)
   const kinds = [/[a-z]/, /[A-Z]/, /\d/, /[^0-9A-Za-z]/].filter((kind) => kind.test(seen)).length
-  if (kinds === 4 && seen.length >= 8 && seen.length <= 64 && !/^[./~]/.test(seen)) return true
+  if (kinds === 4 && seen.length >= 8 && seen.length <= 64) return true
   return seen.length >= 10 && looksRandom(seen)
 }
 

@@ -109,7 +109,9 @@ function endOfLine(window: string, index: number): number {
 /** How far a key goes that nothing closes: it begins soon and goes on in long runs. */
 function unclosedLength(body: string): number {
   let end = 0
-  for (const run of body.matchAll(/[0-9A-Za-z+/=]{30,}/g)) {
+  for (const run of body.matchAll(
+    /[0-9A-Za-z+/=]{30,}(?:\r?\n[0-9A-Za-z+/=]{30,})*(?:\r?\n[0-9A-Za-z+/=]+)?/g,
+  )) {
     if (run.index - end > 256) break
     end = run.index + run[0].length
   }

@@ -59,7 +59,8 @@ function tokenAt(
       end += length
     }
   }
-  const secret = text.slice(at + prefix.length, Math.min(end, at + prefix.length + LOOKED_AT))
+  const from = rule.lead === undefined ? at + prefix.length : start
+  const secret = text.slice(from, Math.min(end, from + LOOKED_AT))
   if (isFiller(secret) || !/[0-9A-Z]/.test(secret)) return undefined
   return rule.accept?.(text.slice(start, Math.min(end, start + LOOKED_AT))) === false
     ? undefined

@@ -114,7 +114,7 @@ export function unwrapView(source: View): View {
   for (let index = 0; index < text.length;) {
     const length = lineBreakAt(text, index)
     const skip = length === 0 ? 0 : length + blanksAt(text, index + length)
-    if (skip > 0 && isWordPart(text.charCodeAt(index - 1)) && isWordPart(text.charCodeAt(index + skip))) {
+    if (skip > 0 && isBare(text.charCodeAt(index - 1)) && isBare(text.charCodeAt(index + skip))) {
       index += skip
     } else {
       writer.write(text.charCodeAt(index), index, 1)
@@ -124,8 +124,8 @@ export function unwrapView(source: View): View {
   return writer.finish()
 }
 
-function isWordPart(code: number): boolean {
-  return ALPHABETS.dotted[code] === 1 || ALPHABETS.base64[code] === 1
+function isBare(code: number): boolean {
+  return ALPHABETS.bare[code] === 1
 }
 
 const MIN_BASE64 = 40
