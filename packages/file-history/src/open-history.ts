@@ -83,9 +83,8 @@ export class OpenHistory implements FileHistory {
     const cell = options.state ?? ownCell()
     cell.setState(() => state)
     const isLedgerDamaged = read.damage.length > 0
-    const lostKeys = new Set(log.lostKeys(state, isLedgerDamaged))
-    // What is recorded of such a file from now on is not its first.
-    for (const key of lostKeys) if (!versions.has(key)) versions.set(key, 1)
+    // What is recorded from now on of a file whose record is lost is not its first.
+    for (const key of log.lostKeys(state, isLedgerDamaged)) if (!versions.has(key)) versions.set(key, 1)
     const tracker = new Tracker({
       dir,
       root,
@@ -97,7 +96,6 @@ export class OpenHistory implements FileHistory {
       maxBytes,
       maxFileBytes,
       versions,
-      lostKeys,
       overdue,
       isLedgerDamaged,
     })

@@ -32,8 +32,6 @@ export interface TrackerOptions {
   maxFileBytes: number
   /** Highest version of each file that the ledger names, evicted snapshots too. */
   versions: Map<string, number>
-  /** Files that were edited before the newest snapshot's end, but no snapshot that can be read holds them. */
-  lostKeys: Set<string>
   /** Snapshots over the limit when the history was opened: to be recorded as evicted with the first write. */
   overdue: readonly Snapshot[]
   /** Whether the ledger has lines that could not be read: they may name backups, so none is removed. */
@@ -85,7 +83,7 @@ export class Tracker {
       backups: this.#backups,
       paths: this.#paths,
       state: () => cell.getState(),
-      mayHaveBeen: (key) => this.#commands.mayHaveBeen(key),
+      mayHaveBeen: (key) => this.#unrecorded.has(key) || this.#commands.mayHaveBeen(key),
       join: (key, backup, messageId, { messageId: id, timestamp }) =>
         this.#commits.join(key, backup, messageId, { messageId: id, timestamp }),
     })
@@ -106,11 +104,10 @@ export class Tracker {
 
   /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */
   async #track(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
-    const { cell, log } = this.#options
+    const { cell, log, versions } = this.#options
     await lookForEdit(target.path)
-    const { snapshots, trackedFiles } = cell.getState()
-    const known = backupOf(snapshots.at(-1), target.key)
-    if (known === undefined && trackedFiles.has(target.key)) return undefined
+    const known = backupOf(cell.getState().snapshots.at(-1), target.key)
+    if (known === undefined && versions.has(target.key)) return undefined
     const backup = known ?? (await this.#trackFirst(target, messageId))
     if (backup && !log.isAboutToEdit(target.key, this.anchor)) {
       const timestamp = this.#commits.now()
@@ -121,7 +118,7 @@ export class Tracker {
     return backup
   }
 
-  /** @returns `undefined` where a command has changed it, so that the newest snapshot did not have it so */
+  /** @returns `undefined` where it changed without a record, so that the newest snapshot may not have had it so */
   async #trackFirst(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
     const { key } = target
     const [calls, early] = [this.#calls, this.#commands.before(key)]
@@ -131,7 +128,7 @@ export class Tracker {
       const now = this.#commands.before(key)
       const before = now === undefined ? early : now
       if (before !== undefined && !(await this.#backups.isCopyOf(made, before))) return undefined
-      this.#unrecorded.delete(key)
+      if (this.#unrecorded.has(key)) return undefined
       this.#lookedAt.set(key, calls)
       await this.#commits.join(key, made, messageId)
       return made
@@ -157,7 +154,7 @@ export class Tracker {
     const { root, cell } = this.#options
     if (since === null && cell.getState().snapshots.length === 0) await this.#ensureFirst(messageId)
     else if (since !== null && !this.#commits.isTarget(since)) return false
-    const joined = await this.#paths.run(key, async () => {
+    const recorded = await this.#paths.run(key, async () => {
       const { snapshots } = cell.getState()
       const target = since && snapshots.findLast((snapshot) => identityOf(snapshot) === identityOf(since))
       if (backupOf(target ?? snapshots.at(-1), key) !== undefined) return true
@@ -180,7 +177,7 @@ export class Tracker {
         return true
       })
     })
-    return joined === true
+    return recorded === true
   }
 
   /**
@@ -203,13 +200,10 @@ export class Tracker {
    * what is recorded of them from now on is not their first state.
    */
   noteUnrecorded(keys: Iterable<string>): void {
-    const { versions, cell } = this.#options
-    const { trackedFiles } = cell.getState()
+    const { versions } = this.#options
     for (const key of keys) {
       this.#unrecorded.set(key, Symbol(key))
       if (!versions.has(key)) versions.set(key, 1)
-      // One of a snapshot that is gone may be a first one, and the file be the same again.
-      else if (!trackedFiles.has(key)) this.#backups.forget(key)
     }
   }
 
@@ -264,17 +258,13 @@ export class Tracker {
 
   /**
    * Makes sure that some snapshot is in the ledger for an edit to join; one that is made gets the id of the edit.
-   * A file whose first record is lost, that only older snapshots hold, or that changed without a record must not join
-   * the newest: it would pass for its state then. So one is made that looks at it.
+   * A file that was recorded before, or changed without a record, and is not in the newest must not join that: it would
+   * pass for its state then. So one is made that looks at it.
    */
   async #ensureSnapshot(messageId: string, target: TrackedPath): Promise<void> {
-    const { key } = target
-    const { snapshots, trackedFiles } = this.#options.cell.getState()
-    const isOnlyInOlder = trackedFiles.has(key) && backupOf(snapshots.at(-1), key) === undefined
-    if (this.#options.lostKeys.has(key) || this.#unrecorded.has(key) || isOnlyInOlder) {
-      await this.makeSnapshot(messageId, target)
-      this.#options.lostKeys.delete(key)
-    }
+    const { cell, versions } = this.#options
+    const isInNewest = backupOf(cell.getState().snapshots.at(-1), target.key) !== undefined
+    if (versions.has(target.key) && !isInNewest) await this.makeSnapshot(messageId, target)
     await this.#ensureFirst(messageId)
   }
 
@@ -333,6 +323,8 @@ export class Tracker {
     const look = this.#paths.run(key, async () => {
       const { sequence } = this.#backups
       await lookForEdit(path)
+      // Its last record may be a first one, of a snapshot that is gone: what it was since then nobody knows.
+      if (!cell.getState().trackedFiles.has(key)) this.#backups.forget(key)
       return [{ key, sequence, backup: await this.#backups.backUp(asked) }]
     })
     return [look, ...looks]
