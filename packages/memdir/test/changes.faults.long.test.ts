@@ -6,7 +6,6 @@ import { faultLoop, tree } from '@loci/disk/testing'
 import { describe, expect, test } from 'vitest'
 import { draft, loop, open } from './change-faults.ts'
 import { before, cutOff } from './cut-off.ts'
-import { LONG } from './thorough.ts'
 
 describe('when a file operation fails', () => {
   test('a first save makes both files or neither', async () => {
@@ -118,7 +117,7 @@ describe('when a file operation fails', () => {
       await cutOff(() => start.remove(file, { ifRevision: revision }), before(at))
       const isRemoved = at === 'user_one.md'
       await faultLoop({
-        faults: LONG ? ['EIO', 'short-write'] : ['EIO'],
+        faults: ['EIO'],
         run: async () => {
           rmSync(work.path('run'), { recursive: true })
           cpSync(work.path('template'), work.path('run'), { recursive: true })

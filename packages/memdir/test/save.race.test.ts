@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { promisify } from 'node:util'
 import { openMemdir } from '@loci/memdir'
 import { tree } from '@loci/disk/testing'
@@ -7,6 +8,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { times } from './thorough.ts'
 
 const SAVE_MANY = new URL('./save-many.mjs', import.meta.url).pathname
+
+const APPROVE_ONE = new URL('./approve-one.mjs', import.meta.url).pathname
 
 let work: Tree
 beforeEach(async () => {
@@ -31,7 +34,7 @@ test('R15: what several processes save at once is all there, one index line each
   expect(await memdir.verify()).toEqual([])
 })
 
-test('R15: killed in the middle of saving, everything acknowledged is there, and repair puts the rest right', async () => {
+test('R15: killed in the middle of saving, everything acknowledged is there, and the next change puts the rest right', async () => {
   for (let round = 0; round < times(1, 3); round += 1) {
     const child = spawn(process.execPath, [SAVE_MANY, work.root, `r${round}`, '1000'])
     const acknowledged: string[] = []
@@ -54,9 +57,31 @@ test('R15: killed in the middle of saving, everything acknowledged is there, and
       expect(entries.filter((entry) => entry.file === file)).toHaveLength(1)
     }
     const kinds = new Set((await memdir.verify()).map(({ kind }) => kind))
-    kinds.delete('topic-without-line')
+    for (const kind of ['topic-without-line', 'unfinished-change']) kinds.delete(kind)
     expect([...kinds]).toEqual([])
-    await memdir.repair()
+    // The next save puts it right, and so does repair.
+    if (round === 0) await memdir.save({ name: 'next', description: 'd', type: 'user', body: 'b' })
+    else await memdir.repair()
     expect(await memdir.verify()).toEqual([])
   }
+})
+
+test('R15: a proposal that two processes approve at once is saved once', async () => {
+  const reviewed = await openMemdir({ dir: work.root, review: true, createId: () => 'p-1' })
+  await reviewed.save({ name: 'One', description: 'd', type: 'user', body: 'b' })
+  const children = [1, 2].map(() => spawn(process.execPath, [APPROVE_ONE, work.root, 'p-1']))
+  await Promise.all(children.map((child) => once(child.stdout, 'data')))
+  const answers = await Promise.all(
+    children.map(async (child) => {
+      child.stdin.end()
+      const [answer] = (await once(child.stdout, 'data')) as [Buffer]
+      await once(child, 'close')
+      return answer.toString()
+    }),
+  )
+  expect(answers.toSorted()).toEqual(['MEMORY_NOT_FOUND', 'user_one.md'])
+  const memdir = await openMemdir({ dir: work.root })
+  expect((await memdir.list()).memories).toHaveLength(1)
+  expect((await memdir.index()).entries).toHaveLength(1)
+  expect(await memdir.verify()).toEqual([])
 })
