@@ -215,12 +215,16 @@ describe('between permission and deed', () => {
 
   test('a file that somebody makes at the very moment in which it is written stays', async () => {
     const room = await toolRoom()
-    const path = room.tree.path('project/a.txt')
-    setFaultHook((operation, opened) => {
-      if (operation === 'open' && opened.startsWith(room.tree.path('project/')))
-        writeFileSync(path, 'by hand')
-      return undefined
-    })
+    const track = room.history.trackEdit.bind(room.history)
+    room.history.trackEdit = async (path, messageId) => {
+      const backup = await track(path, messageId)
+      setFaultHook((operation, opened) => {
+        if (operation === 'open' && opened.startsWith(room.tree.path('project/')))
+          writeFileSync(path, 'by hand')
+        return undefined
+      })
+      return backup
+    }
     const { text } = await room.use('Write', { file_path: 'a.txt', content: 'new' })
     expect(text).toBe('Write failed: a.txt was made in the meantime; read it first. Nothing was done')
     expect(await room.tree.read('project/a.txt')).toBe('by hand')

@@ -1,6 +1,7 @@
 import type { AnswerBlock, ModelAnswer } from '../messages-api/answer.ts'
 import type { MessagesRequest } from '../messages-api/request-shape.ts'
 import { readConversation } from './conversation.ts'
+import { asksToLookBack, lookBack } from './look-back.ts'
 import { nextStep } from './next-step.ts'
 import { parsePrompt } from './parse-prompt.ts'
 import { phrasesIn } from './phrases.ts'
@@ -20,7 +21,9 @@ export function answerOffline(request: MessagesRequest): ModelAnswer {
   const conversation = readConversation(request)
   if (conversation.prompt === undefined)
     return { content: [{ type: 'text', text: phrasesIn('en').noPrompt }] }
-  const next = nextStep(parsePrompt(conversation.prompt), conversation)
+  const next = asksToLookBack(conversation)
+    ? lookBack(conversation)
+    : nextStep(parsePrompt(conversation.prompt), conversation)
   const said: AnswerBlock[] = next.text === '' ? [] : [{ type: 'text', text: next.text }]
   if (!('call' in next)) return { content: said }
   return { content: [...said, { type: 'tool_use', name: next.call.name, input: next.call.input }] }
