@@ -11,16 +11,17 @@ export type Files = Record<string, string>
 
 /** Past the port and without waiting: a fault loop looks thousands of times. */
 export function filesBelow(root: string): Files {
-  const found: Files = {}
+  const found = new Map<string, string>()
   for (const entry of readdirSync(root, { withFileTypes: true, recursive: true })) {
     const path = `${entry.parentPath}/${entry.name}`
-    if (entry.isSymbolicLink()) found[relative(root, path)] = `link to ${readlinkSync(path)}`
+    const name = relative(root, path)
+    if (entry.isSymbolicLink()) found.set(name, `link to ${readlinkSync(path)}`)
     else if (entry.isFile()) {
       const mode = (lstatSync(path).mode & 0o7777).toString(8)
-      found[relative(root, path)] = `${mode} ${readFileSync(path, 'latin1')}`
+      found.set(name, `${mode} ${readFileSync(path, 'latin1')}`)
     }
   }
-  return found
+  return Object.fromEntries(found)
 }
 
 /** A project with a history of three turns and an undone rewind, to be put back as it was, over and over. */
