@@ -83,7 +83,10 @@ function textOf({ bytes }: Side): string | undefined {
 }
 
 function countLines(old: string, now: string): { insertions: number; deletions: number } {
-  const changes = diffLines(old, now, { maxEditLength: MAX_EDITS })
+  const { start, end } = commonLines(old, now)
+  const changes = diffLines(old.slice(start, old.length - end), now.slice(start, now.length - end), {
+    maxEditLength: MAX_EDITS,
+  })
   if (changes === undefined) return { insertions: linesOf(now), deletions: linesOf(old) }
   const counts = { insertions: 0, deletions: 0 }
   for (const change of changes) {
@@ -91,6 +94,22 @@ function countLines(old: string, now: string): { insertions: number; deletions: 
     else if (change.removed) counts.deletions += change.count
   }
   return counts
+}
+
+/**
+ * How many characters of whole lines two texts begin, and then end, with alike. No shortest way from one to the other
+ * touches them, and most changes are a few lines of a file.
+ */
+function commonLines(old: string, now: string): { start: number; end: number } {
+  const shorter = Math.min(old.length, now.length)
+  let start = 0
+  while (start < shorter && old.charCodeAt(start) === now.charCodeAt(start)) start += 1
+  start = start === 0 ? 0 : old.lastIndexOf('\n', start - 1) + 1
+  let end = 0
+  const rest = shorter - start
+  while (end < rest && old.charCodeAt(old.length - end - 1) === now.charCodeAt(now.length - end - 1)) end += 1
+  const firstEnd = old.indexOf('\n', old.length - end)
+  return { start, end: firstEnd < 0 ? 0 : old.length - firstEnd - 1 }
 }
 
 function linesOf(text: string): number {
