@@ -47,6 +47,7 @@ test('each example is of the kind that its heading says', () => {
     ['tag', ['tag']],
     ['file-history-snapshot', ['file-history-snapshot', 'file-history-delta']],
     ['cost-state', ['cost-state']],
+    ['memory-extraction', ['memory-extraction']],
     [
       'Of the client alone',
       [
