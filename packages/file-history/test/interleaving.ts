@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { files } from '@loci/disk'
+import { pace } from '../src/in-parallel.ts'
 
 /** Operations that wait for their turn. What replaces or removes a file follows the look before it at once. */
 const GATED = [
@@ -16,7 +17,10 @@ const GATED = [
 ] as const
 const COUNTED = [...GATED, 'rename', 'unlink'] as const
 
-/** Lets file operations of the port go on one at a time, in an order that a seed decides. */
+/**
+ * Lets file operations of the port go on one at a time, in an order that a seed decides. What is done without waiting
+ * waits for its turn, or does not, wherever it would if much had been done before.
+ */
 export interface Interleaving {
   /** Waits until no file operation is under way and `isAllowed`, then does `action`, which does not wait. */
   act(action: () => void, isAllowed?: () => boolean): Promise<void>
@@ -53,6 +57,10 @@ export function interleave(seed: number): Interleaving {
       }
     }
   }
+  Object.defineProperty(pace, 'turn', {
+    configurable: true,
+    get: () => (state.isStopped || random() < 0.5 ? undefined : turn()),
+  })
   const pump = async (): Promise<void> => {
     while (!state.isStopped || waiting.length > 0) {
       const able = waiting.filter(
@@ -76,6 +84,7 @@ export function interleave(seed: number): Interleaving {
     stop: async () => {
       state.isStopped = true
       for (const [name, original] of originals) if (original) port[name] = original
+      Reflect.deleteProperty(pace, 'turn')
       await pumping
     },
   }

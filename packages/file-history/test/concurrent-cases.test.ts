@@ -1,0 +1,178 @@
+import { files } from '@loci/disk'
+import type { FileHistory } from '@loci/file-history'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { edit, project } from './project.ts'
+import type { Project } from './project.ts'
+
+/** Too large to be read or copied in one go, so that it can be held. */
+const large = (text: string): string => text.padEnd(300 << 10, '.')
+
+let work: Project
+let history: FileHistory
+const { copyFile, open } = files
+beforeEach(async () => {
+  work = await project({ 'a.txt': large('a1'), 'b.txt': large('b1') })
+})
+afterEach(async () => {
+  Object.assign(files, { copyFile, open })
+  await history.close()
+  await work.dispose()
+})
+
+interface Held {
+  /** It has come to that. */
+  reached: Promise<void>
+  release: () => void
+}
+
+function signal(): [Promise<void>, () => void] {
+  let give = (): void => undefined
+  const given = new Promise<void>((resolve) => (give = resolve))
+  return [given, give]
+}
+
+/** Holds the next operation on a path that `isIt`, of copies those into the backup folder. */
+function hold(name: 'copyFile' | 'open', isIt: (path: string) => boolean): Held {
+  const [reached, reach] = signal()
+  const [released, release] = signal()
+  const operation = files[name] as (...values: unknown[]) => Promise<unknown>
+  let isHeld = false
+  const held = async (...values: unknown[]): Promise<unknown> => {
+    const [path, to] = values
+    if (!isHeld && isIt(String(path)) && (name === 'open' || String(to).includes('/.stage-'))) {
+      isHeld = true
+      reach()
+      await released
+    }
+    return operation.apply(files, values)
+  }
+  Object.assign(files, { [name]: held })
+  return { reached, release }
+}
+
+const isA = (path: string): boolean => path === work.path('a.txt')
+const isB = (path: string): boolean => path === work.path('b.txt')
+
+/** The first two letters of what a snapshot knows of a file. */
+async function at(id: string, name: string): Promise<string> {
+  const bytes = await history.readFileAt(id, name).catch(() => undefined)
+  return bytes === undefined ? 'unknown' : Buffer.from(bytes ?? []).toString('utf8', 0, 2)
+}
+
+const ids = (): string[] => history.snapshots().map(({ messageId }) => messageId)
+
+test('what a command has made of a file while an edit looks at it is not its state at the snapshot before', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  const copy = hold('copyFile', isA)
+  const tracking = history.trackEdit('a.txt', 'e')
+  await copy.reached
+  await history.trackCommand('c', async () => {
+    await work.write('a.txt', large('a2'))
+    copy.release()
+    await tracking
+  })
+  expect([await at('m', 'a.txt'), await at('e', 'a.txt')]).toEqual(['a1', 'a2'])
+})
+
+test('a snapshot looks itself at a file whose first record is being made', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  await history.trackCommand('c', async () => {
+    // The look at the copy follows the copying: by then the command may write the file.
+    const copied = hold('open', (path) => path.includes('/.stage-'))
+    const tracking = history.trackEdit('a.txt', 'e')
+    await copied.reached
+    const making = history.makeSnapshot('s')
+    copied.release()
+    await tracking
+    await work.write('a.txt', large('a2'))
+    await making
+  })
+  expect(history.snapshots()[1]?.trackedFileBackups['a.txt']).toMatchObject({ version: 1 })
+  expect([await at('m', 'a.txt'), await at('s', 'a.txt')]).toEqual(['a1', 'a1'])
+})
+
+test('an edit that waited while a command ended unrecorded joins no snapshot of before', async () => {
+  history = await work.open({ maxSnapshots: 2 })
+  await history.makeSnapshot('m')
+  let look: Held | undefined
+  let tracking: Promise<unknown> = Promise.resolve()
+  const { untracked } = await history.trackCommand('c', async () => {
+    await history.makeSnapshot('n')
+    await history.makeSnapshot('o')
+    await work.write('a.txt', large('a2'))
+    look = hold('open', isA)
+    const recording = history.recordEdit('a.txt', 'x')
+    await look.reached
+    tracking = Promise.all([recording, history.trackEdit('a.txt', 'e')])
+  })
+  look?.release()
+  await tracking
+  expect(untracked).toEqual([work.path('a.txt')])
+  expect(ids()).toEqual(['o', 'e'])
+  expect([await at('o', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a2'])
+})
+
+/** A snapshot that waits for its look at b.txt while a command changes a.txt. */
+async function heldSnapshot(id: string): Promise<Held & { made: Promise<unknown> }> {
+  await work.write('b.txt', large('b2'))
+  const look = hold('copyFile', isB)
+  const made = history.makeSnapshot(id)
+  await look.reached
+  return { ...look, made }
+}
+
+test('a file that only an evicted snapshot held joins none that did not look at it', async () => {
+  history = await work.open({ maxSnapshots: 1 })
+  await history.makeSnapshot('m')
+  await edit(work, history, 'b.txt', large('b1'), 'm')
+  let held: Awaited<ReturnType<typeof heldSnapshot>> | undefined
+  const command = history.trackCommand('c', async () => {
+    held = await heldSnapshot('n')
+    await work.write('a.txt', large('a2'))
+  })
+  // The command's record of b.txt waits for the snapshot, that of a.txt does not.
+  await untilTracked('a.txt')
+  held?.release()
+  await Promise.all([command, held?.made])
+  await history.trackEdit('a.txt', 'e')
+  expect(ids()).toEqual(['e'])
+  expect(await at('e', 'a.txt')).toBe('a2')
+})
+
+test('what a command changed joins no snapshot that is evicted meanwhile', async () => {
+  history = await work.open({ maxSnapshots: 1 })
+  await history.makeSnapshot('m')
+  await edit(work, history, 'b.txt', large('b1'), 'm')
+  let held: Awaited<ReturnType<typeof heldSnapshot>> | undefined
+  const copy = hold('copyFile', (path) => path.includes('/base/'))
+  const command = history.trackCommand('c', async () => {
+    held = await heldSnapshot('n')
+    await work.write('a.txt', large('a2'))
+  })
+  await copy.reached
+  held?.release()
+  await held?.made
+  copy.release()
+  const untracked = ['a.txt', 'b.txt'].map(work.path)
+  expect(await command).toMatchObject({ changed: [], untracked })
+})
+
+test('trackEdit resolves after a snapshot that was called before has looked at the file', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  await edit(work, history, 'a.txt', large('a2'), 'm')
+  const copy = hold('copyFile', isA)
+  const tracking = history.trackEdit('a.txt', 'e')
+  const making = history.makeSnapshot('s')
+  const first = await Promise.race([tracking.then(() => 'edit'), copy.reached.then(() => 'look')])
+  copy.release()
+  await Promise.all([tracking, making])
+  expect(first).toBe('look')
+})
+
+async function untilTracked(name: string): Promise<void> {
+  const isTracked = (): boolean => history.snapshots().some((one) => name in one.trackedFileBackups)
+  while (!isTracked()) await new Promise((resolve) => setImmediate(resolve))
+}
