@@ -117,7 +117,7 @@ describe('run', () => {
     ]
     const { err } = await run('--max-bytes', '1000', '--', 'sh', '-c', script.join('; '))
     const named = [...err.matchAll(/changed, but not covered: (\S+): (.+)$/gm)].map(([, ...match]) => match)
-    const ignored = 'ignored by .gitignore; file-history snapshot PATH covers it'
+    const ignored = 'ignored by git’s rules; file-history snapshot PATH covers it'
     expect(named).toEqual([
       ['a.log', ignored],
       ['big.txt', 'it or its copy could not be read, or it was over a limit: --max-files, --max-bytes'],

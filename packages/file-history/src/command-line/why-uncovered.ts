@@ -15,7 +15,7 @@ export async function whyUncovered(root: string, path: string): Promise<string> 
   if (kind === 'special') return 'it is no regular file'
   if (await isIgnored(root, relative(root, path), kind === 'directory' ? 'directory' : 'file')) {
     const what = kind === 'directory' ? 'its files' : 'it'
-    return `ignored by .gitignore; file-history snapshot PATH covers ${what}`
+    return `ignored by git’s rules; file-history snapshot PATH covers ${what}`
   }
   if (kind === 'directory') return 'a directory is in its place'
   return 'it or its copy could not be read, or it was over a limit: --max-files, --max-bytes'
