@@ -53,11 +53,11 @@ export function withJoined(snapshot: Snapshot, key: string, backup: Backup): Sna
   let whole: Record<string, Backup> | undefined
   const result: Snapshot = {
     messageId,
-    timestamp,
     get trackedFileBackups() {
       whole ??= { ...first, ...Object.fromEntries(joined.entries()) }
       return whole
     },
+    timestamp,
   }
   snapshotJoins.set(result, { first, joined })
   return result

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
-import { cloneFile, fileErrno, files, orAbsent, writeFileAtomic } from '@loci/disk'
+import { cloneFile, fileErrno, files, filesNow, orAbsent, writeFileAtomic } from '@loci/disk'
 import { BACKUP_NAME } from './backup.ts'
 import { compareStatsAndContent } from './compare.ts'
 import { parseEditRecord } from './edit-record.ts'
 import type { EditRecord } from './edit-record.ts'
 import { editLogPath } from './edits.ts'
+import { pace } from './in-parallel.ts'
 import { appendJsonLines, readJsonLines } from './json-lines.ts'
 import { defaultLedgerPath } from './ledger.ts'
 
@@ -59,7 +60,10 @@ async function placeOnce(
   from: string,
   to: string,
 ): Promise<'linked' | 'cloned' | 'copied' | 'taken' | undefined> {
-  if (!(await files.lstat(from)).isFile()) return undefined
+  while (pace.turn) await pace.turn
+  // The look, and the link.
+  pace.spend(2)
+  if (!filesNow.lstat(from).isFile()) return undefined
   try {
     return await cloneFile(from, to, { link: true })
   } catch (error) {

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { linkBackups } from '@loci/file-history'
 import type { FileHistory, LedgerRecord } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -221,4 +222,40 @@ test('a hundred first edits at once are written in a few lots, and each file is 
   expect(of('mkdir', () => true)).toBeLessThanOrEqual(1)
   const [newest] = history.snapshots()
   expect(names.filter((name) => newest?.trackedFileBackups[name]?.version !== 1)).toEqual([])
+})
+
+test('a snapshot of what nobody touched is written without waiting for another thread', async () => {
+  // Lines of 60 KB and more, as of some hundred files.
+  const long = Array.from({ length: 150 }, (_, number) => `${'n'.repeat(200)}${number}/${'n'.repeat(200)}`)
+  await Promise.all(long.map((name) => history.trackEdit(name, 'a')))
+  await history.makeSnapshot('m1')
+  let turns = 0
+  const between: number[] = []
+  setFaultHook((operation, path) => {
+    if (basename(path) !== 'snapshots.jsonl') return undefined
+    if (operation === 'open') setImmediate(() => (turns += 1))
+    if (operation === 'close') between.push(turns)
+    return undefined
+  })
+  await history.makeSnapshot('m2')
+  setFaultHook(undefined)
+  expect(between).toEqual([0])
+  const text = await fs.readFile(work.inDir('snapshots.jsonl'), 'utf8')
+  expect(text.split('\n').at(-2)?.length).toBeGreaterThan(65_536)
+})
+
+test('a fork looks at each backup once and links it, and opens none', async () => {
+  const toDir = work.beside('fork')
+  const seen = await operationsOf(() => linkBackups({ fromDir: work.dir, toDir }))
+  const names = Object.values(history.snapshots().at(-1)?.trackedFileBackups ?? {}).flatMap(
+    ({ backupFileName }) => backupFileName ?? [],
+  )
+  expect(names).toHaveLength(NAMES.length)
+  const backups = names.map((name) => work.inDir(name))
+  const ofBackups = seen.filter(([, path]) => /@v\d+$/.test(path))
+  expect(counts(ofBackups, 'lstat')).toEqual(once(backups))
+  expect(counts(ofBackups, 'link')).toEqual(once(names.map((name) => join(toDir, name))))
+  expect(
+    ofBackups.map(([operation]) => operation).filter((name) => name !== 'lstat' && name !== 'link'),
+  ).toEqual([])
 })
