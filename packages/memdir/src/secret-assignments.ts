@@ -43,6 +43,7 @@ function ruleFor(name: string, length: number): string {
 
 function isSecret(value: string, name: string): boolean {
   const seen = value.slice(0, LOOKED_AT)
+  if (!/\d/.test(seen) && !(/[a-z]/.test(seen) && /[A-Z]/.test(seen))) return false
   if (/\s/.test(seen) || seen.includes('://') || isPlaceholder(seen)) return false
   if (/^(?:\.{0,2}|~)\//.test(seen))
     return seen.split('/').some((part) => part.length >= 16 && looksRandom(part))

@@ -88,11 +88,10 @@ export function findPrivateKeys(text: string): Match[] {
     const from = openings.lastIndex
     const window = text.slice(from, from + MAX_KEY)
     // The next opening ends this one too, so that no text is read twice.
-    const closing = /-----(END|BEGIN) |PuTTY-User-Key|Private-MAC:/.exec(window)
-    const isClosed = closing?.[1] === 'END'
-    const length = isClosed
-      ? endOfLine(window, closing.index)
-      : unclosedLength(window.slice(0, closing?.index))
+    const closing = /-----(END|BEGIN) |PuTTY-User-Key|(Private-MAC):/.exec(window)
+    let length = unclosedLength(window.slice(0, closing?.index))
+    if (closing?.[1] === 'END') length = endOfLine(window, closing.index)
+    if (closing?.[2] !== undefined) length = closing.index
     if (length === 0 || !holdsKey(window.slice(0, length))) continue
     const shown = opening[0].startsWith('-') ? '-----BEGIN ' : 'PuTTY'
     found.push({ rule: 'private-key', start: opening.index, end: from + length, shown })
@@ -106,16 +105,12 @@ function endOfLine(window: string, index: number): number {
   return end === -1 ? index + 9 : index + 9 + end + 5
 }
 
-/** How far a key goes that nothing closes: it begins soon and goes on in long runs. */
+/** How far a key goes that nothing closes: after its headers, line by line. 0 if there is none. */
 function unclosedLength(body: string): number {
-  let end = 0
-  for (const run of body.matchAll(
-    /[0-9A-Za-z+/=]{30,}(?:\r?\n[0-9A-Za-z+/=]{30,})*(?:\r?\n[0-9A-Za-z+/=]+)?/g,
-  )) {
-    if (run.index - end > 256) break
-    end = run.index + run[0].length
-  }
-  return end
+  const headers = /^(?:\s|[A-Za-z-]{2,20}: [^\n]{0,100}\n){0,64}/.exec(body)?.[0].length ?? 0
+  const lines = /^[0-9A-Za-z+/=]{30,}(?:\s{1,40}[0-9A-Za-z+/=]{30,})*(?:\r?\n[0-9A-Za-z+/=]+)?/
+  const key = lines.exec(body.slice(headers))
+  return key === null ? 0 : headers + key[0].length
 }
 
 function holdsKey(body: string): boolean {

@@ -1,5 +1,5 @@
 /** So much of a value is looked at to tell whether it is a secret. */
-export const LOOKED_AT = 256
+export const LOOKED_AT = 128
 
 /** Words that stand in the place of a secret. */
 const STAND_INS = new Set(
@@ -26,9 +26,14 @@ export function isPlaceholder(value: string): boolean {
 /** Whether `token` is filled up with one character, or says itself that it is an example. */
 export function isFiller(token: string): boolean {
   if (/EXAMPLE|placeholder|redacted|changeme|your[-_]/i.test(token)) return true
-  const counts = new Map<string, number>()
-  for (const character of token) counts.set(character, (counts.get(character) ?? 0) + 1)
-  return token.length > 3 && Math.max(...counts.values()) * 2 > token.length
+  const counts = new Uint16Array(128)
+  let most = 0
+  for (let index = 0; index < token.length; index += 1) {
+    const times = (counts[token.charCodeAt(index)] ?? 0) + 1
+    counts[token.charCodeAt(index)] = times
+    if (times > most) most = times
+  }
+  return token.length > 3 && most * 2 > token.length
 }
 
 /**

@@ -3,7 +3,7 @@ import { scanForSecrets } from '@loci/memdir'
 import { describe, expect, test } from 'vitest'
 import { Draw } from './secret-samples.ts'
 
-const SEEDS = Array.from({ length: 50 }, (_, seed) => seed + 1)
+const SEEDS = Array.from({ length: 12 }, (_, seed) => seed + 1)
 const draw = new Draw(11)
 const sha = (algorithm: string, encoding: 'hex' | 'base64', seed = 1): string =>
   createHash(algorithm).update(String(seed)).digest(encoding)
@@ -15,7 +15,7 @@ const findings = (text: string): unknown[] =>
 describe('R16: no secret is', () => {
   test.each(SEEDS)('a hash, an id, an image or a public key, drawn from seed %i', (seed) => {
     const random = new Draw(seed)
-    const image = bytes(3000).toString('base64')
+    const image = bytes(1200).toString('base64')
     const lines = [
       `commit ${sha('sha1', 'hex', seed)}`,
       `${sha('sha1', 'hex', seed).slice(0, 7)}..${sha('sha1', 'hex', seed + 1).slice(0, 12)}`,
