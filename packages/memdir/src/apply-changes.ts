@@ -50,9 +50,19 @@ async function apply({ path, before, after }: FileChange): Promise<void> {
     await syncDirectory(dirname(path))
     return
   }
-  if (before === undefined) await files.mkdir(dirname(path))
+  if (before === undefined) await makeFolder(dirname(path))
   const written = await writeFileAtomic(path, after, { durable: true, ifAbsent: before === undefined })
   if (!written) throw changedMeanwhile(path)
+}
+
+/** Makes a folder and those above it, and flushes the names of those that are new. */
+export async function makeFolder(path: string): Promise<void> {
+  const first = await files.mkdir(path)
+  if (first === undefined) return
+  for (let made = path; ; made = dirname(made)) {
+    await syncDirectory(dirname(made))
+    if (made === first || made === dirname(made)) return
+  }
 }
 
 /** A step that failed may have been done all the same (its last flush failed), so each looks at what is there. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { files, orAbsent, removeQuietly, writeFileAtomic } from '@loci/disk'
-import { applyChanges, isChangedMeanwhile, isLeftBehind, isSame } from './apply-changes.ts'
+import { applyChanges, isChangedMeanwhile, isLeftBehind, isSame, makeFolder } from './apply-changes.ts'
 import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { planFinish } from './finish-change.ts'
@@ -33,7 +33,7 @@ export function createChangeQueue(folder: Folder, waitMs: number): ChangeQueue {
     // Calls keep their order, awaited or not.
     change(plan, whereAbsent) {
       const next = last.then(async () => {
-        if (whereAbsent === undefined) await files.mkdir(dir)
+        if (whereAbsent === undefined) await makeFolder(dir)
         else if ((await orAbsent(files.stat(dir))) === undefined) return whereAbsent()
         return withIndexLease(dir, INDEX_FILE, waitMs, async () => {
           const unfinished = await finishChange(dir)

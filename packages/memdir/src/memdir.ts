@@ -68,12 +68,13 @@ export interface Memdir {
   read(file: string): Promise<Memory | undefined>
   /**
    * Saves a memory: the topic file, then its line in the index. The line stays as it is, in whatever form, where
-   * neither name nor hook has changed (without `draft.hook`: nor description); words of its own that it loses go to
-   * the trash.
+   * neither name nor hook has changed (without `draft.hook`: nor description). What it replaces goes to the trash: the
+   * topic file with its lines, or words of a line's own.
    *
    * @param options.ifRevision the revision the existing file must still have; without it `draft.file` must be new
    * @throws {LociError} MEMORY_CONFLICT with `details.revision`, the current one (`null`: no file), when it is
-   * another, or when another process holds the folder; MEMORY_INVALID, PATH_LINK, DISK_FULL, DISK_IO
+   * another, or when another process holds the folder; MEMORY_INVALID, for what is not worth saving too; PATH_LINK,
+   * DISK_FULL, DISK_IO
    */
   save(draft: MemoryDraft, options?: { ifRevision?: string | undefined }): Promise<SaveResult>
   /**
@@ -82,10 +83,10 @@ export interface Memdir {
    * @throws {LociError} MEMORY_NOT_FOUND, MEMORY_CONFLICT, MEMORY_INVALID, PATH_LINK
    */
   remove(file: string, options: { ifRevision: string }): Promise<void>
-  /** What was removed, index lines alone too, newest first. Kept until restored: nothing sweeps it. */
+  /** What was removed or replaced, index lines alone too, newest first. Kept until restored: nothing sweeps it. */
   trash(): Promise<TrashEntry[]>
   /**
-   * Puts a removed memory back, byte for byte, with its index lines. What has its file name now, topic or lines,
+   * Puts a memory back as it was removed or replaced, byte for byte, with its index lines. What has its file name now, topic or lines,
    * goes to the trash first. An entry that holds lines alone adds them to the index again.
    *
    * @throws {LociError} MEMORY_NOT_FOUND; MEMORY_INVALID when an entry holds lines alone and the topic is not there
@@ -106,7 +107,7 @@ export interface Memdir {
   /** Everything that is not as it should be. Empty: index and topic files agree and all can be read. */
   verify(): Promise<Damage[]>
   /**
-   * Makes the index agree with the topic files as far as that takes no words away: adds missing lines, writes the
+   * Finishes a change that was cut off, and makes the index agree with the topic files as far as that takes no words away: adds missing lines, writes the
    * new name into lines of a topic that was renamed by hand (where only one can be meant), and takes out repeated
    * lines that stand there before or say no more than the topic file; those go to the trash. Lines for files that
    * are gone, and repeated lines with words of their own, are named by `verify` and stay; so do topic files.

@@ -1,6 +1,6 @@
 import { basename, dirname, resolve } from 'node:path'
-import { files, LociError } from '@loci/disk'
-import { applyChanges } from './apply-changes.ts'
+import { LociError } from '@loci/disk'
+import { applyChanges, makeFolder } from './apply-changes.ts'
 import { textWarnings } from './check-draft.ts'
 import { checkText } from './check-text.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
@@ -41,7 +41,7 @@ export async function saveMemory(content: string, options: { file: string }): Pr
     throw new LociError('MEMORY_INVALID', 'There is nothing to save: the text is blank')
   checkText('content', content)
   const path = resolve(options.file)
-  await files.mkdir(dirname(path))
+  await makeFolder(dirname(path))
   const text = `${content.replace(/(?:\r?\n)+$/, '')}\n`
   return withIndexLease(dirname(path), basename(path), LEASE_WAIT_MS, async () => {
     const before = (await readRegular(path))?.bytes

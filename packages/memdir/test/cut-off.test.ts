@@ -386,6 +386,15 @@ describe('R15: what somebody without a lease writes between the look and the wri
     expect(await work.read('user_one.md')).toBe('mine')
   })
 
+  test('as the same bytes is kept too when the save makes place', async () => {
+    await memdir.save(draft)
+    const bytes = readFileSync(work.path('user_one.md'))
+    await remove()
+    meanwhile(() => writeFileSync(work.path('user_one.md'), bytes))
+    expect((await memdir.save(draft)).memory.file).toBe('user_one_2.md')
+    expect(readFileSync(work.path('user_one.md'))).toEqual(bytes)
+  })
+
   test('into a topic that is removed is kept', async () => {
     await memdir.save(draft)
     meanwhile(() => writeSync('user_one.md', 'mine'))
@@ -429,4 +438,29 @@ test('R15: a save over a memory that is made again after it was cut off needs no
   await cutOff(again, (operation, path) => operation === 'unlink' && path.endsWith('/.index'))
   expect(await again()).toMatchObject({ memory: { body: 'v2' } })
   expect(await trashed()).toEqual(['user_one.md'])
+})
+
+test('R15: each step of a change is flushed before the next, and the record before the first', async () => {
+  const { file, revision } = (await memdir.save(draft)).memory
+  const steps: string[] = []
+  setFaultHook((operation, path) => {
+    const name = path
+      .slice(work.root.length + 1)
+      .replace(/^(.*\/)?\.(.*)\.[0-9a-f]{8}\.tmp$/, '$1$2 in the making')
+    const isFlush = operation === 'fdatasync' || ['link', 'rename', 'unlink'].includes(operation)
+    if (isFlush && !/\.lock\.|unlink .*making/.test(`${operation} ${name}`))
+      steps.push(`${operation} ${name}`.trim())
+    return undefined
+  })
+  await memdir.remove(file, { ifRevision: revision })
+  expect(steps).toEqual(
+    [
+      ['fdatasync .index in the making', 'rename .index', 'fdatasync'],
+      // The folder is new.
+      ['fdatasync', 'fdatasync .trash/id-1.json in the making', 'link .trash/id-1.json', 'fdatasync .trash'],
+      ['fdatasync MEMORY.md in the making', 'rename MEMORY.md', 'fdatasync'],
+      ['unlink user_one.md', 'fdatasync'],
+      ['unlink .index'],
+    ].flat(),
+  )
 })

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { openMemdir } from '@loci/memdir'
 import type { Memdir, MemoryDraft } from '@loci/memdir'
 import { setFaultHook, tree } from '@loci/disk/testing'
@@ -87,9 +87,29 @@ test('a proposal for a memory that has changed since is a conflict and stays', a
   await reviewed.save({ ...draft, file: memory.file, body: 'new' }, { ifRevision: memory.revision })
   await writeFile(work.path(memory.file), 'by hand')
   const [proposal] = await plain.proposals()
+  expect(proposal).toMatchObject({ outdated: true, replaces: { body: 'by hand' } })
   await expect(plain.approve(proposal?.id ?? '')).rejects.toMatchObject({ code: 'MEMORY_CONFLICT' })
   expect(await work.read(memory.file)).toBe('by hand')
-  expect(await plain.proposals()).toHaveLength(1)
+  await rm(work.path(memory.file))
+  const [left] = await plain.proposals()
+  expect(left).toMatchObject({ outdated: true, draft: { body: 'new' } })
+  expect(left).not.toHaveProperty('replaces')
+  await expect(plain.approve(left?.id ?? '')).rejects.toMatchObject({ code: 'MEMORY_CONFLICT' })
+})
+
+test('of two proposals for one memory the second is outdated by the first, and what each replaced is kept', async () => {
+  const { memory } = await plain.save({ ...draft, hook: 'own words' })
+  const { file, revision } = memory
+  for (const body of ['b', 'c']) await reviewed.save({ ...draft, file, body }, { ifRevision: revision })
+  const [first, second] = await plain.proposals()
+  // All of what a diff needs is there.
+  expect(first).toMatchObject({ replaces: memory, draft: { body: 'b' }, sessionId: 's-1', messageId: 'm-1' })
+  expect([first, second].map((proposal) => proposal?.outdated)).toEqual([undefined, undefined])
+  await plain.approve(first?.id ?? '')
+  expect(await plain.proposals()).toMatchObject([{ id: second?.id, outdated: true, replaces: { body: 'b' } }])
+  await expect(plain.approve(second?.id ?? '')).rejects.toMatchObject({ code: 'MEMORY_CONFLICT' })
+  const [kept] = await plain.trash()
+  expect(await plain.restore(kept?.id ?? '')).toMatchObject({ body: 'Tabs.', hook: 'own words' })
 })
 
 test('two proposals without a file name get two files, and one for a taken name the next', async () => {
