@@ -171,8 +171,6 @@ export class Tracker {
             : await unlessUnreadable(this.#backups.recordCopy(file, before, order))
         // It may have been evicted meanwhile.
         if (backup === undefined || (joined && !this.#commits.isTarget(joined))) return undefined
-        // What it was at the call of a snapshot that is being made nobody knows.
-        this.#lookedAt.delete(key)
         await this.#commits.join(key, backup, messageId, joined)
         return true
       })

@@ -1,4 +1,5 @@
 import { files } from '@loci/disk'
+import { setFaultHook } from '@loci/disk/testing'
 import type { FileHistory } from '@loci/file-history'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { edit, project } from './project.ts'
@@ -9,12 +10,13 @@ const large = (text: string): string => text.padEnd(300 << 10, '.')
 
 let work: Project
 let history: FileHistory
-const { copyFile, open } = files
+const { copyFile, open, unlink } = files
 beforeEach(async () => {
   work = await project({ 'a.txt': large('a1'), 'b.txt': large('b1') })
 })
 afterEach(async () => {
-  Object.assign(files, { copyFile, open })
+  setFaultHook(undefined)
+  Object.assign(files, { copyFile, open, unlink })
   await history.close()
   await work.dispose()
 })
@@ -32,20 +34,21 @@ function signal(): [Promise<void>, () => void] {
 }
 
 /** Holds the next operation on a path that `isIt`, of copies those into the backup folder. */
-function hold(name: 'copyFile' | 'open', isIt: (path: string) => boolean): Held {
+function hold(name: 'copyFile' | 'open' | 'unlink', isIt: (path: string) => boolean): Held {
   const [reached, reach] = signal()
   const [released, release] = signal()
   const operation = files[name] as (...values: unknown[]) => Promise<unknown>
   let isHeld = false
   const held = async (...values: unknown[]): Promise<unknown> => {
     const [path, to] = values
-    if (!isHeld && isIt(String(path)) && (name === 'open' || String(to).includes('/.stage-'))) {
+    if (!isHeld && isIt(String(path)) && (name !== 'copyFile' || String(to).includes('/.stage-'))) {
       isHeld = true
       reach()
       await released
     }
     return operation.apply(files, values)
   }
+  setFaultHook(undefined)
   Object.assign(files, { [name]: held })
   return { reached, release }
 }
@@ -75,22 +78,55 @@ test('what a command has made of a file while an edit looks at it is not its sta
   expect([await at('m', 'a.txt'), await at('e', 'a.txt')]).toEqual(['a1', 'a2'])
 })
 
+/** Holds the next edit after it has read its file, before it joins a snapshot. */
+const holdRead = (): Held => hold('unlink', (path) => path.includes('/.stage-'))
+
 test('a snapshot looks itself at a file whose first record is being made', async () => {
   history = await work.open()
   await history.makeSnapshot('m')
   await history.trackCommand('c', async () => {
-    // The look at the copy follows the copying: by then the command may write the file.
-    const copied = hold('open', (path) => path.includes('/.stage-'))
+    const read = holdRead()
     const tracking = history.trackEdit('a.txt', 'e')
-    await copied.reached
-    const making = history.makeSnapshot('s')
-    copied.release()
-    await tracking
+    await read.reached
     await work.write('a.txt', large('a2'))
-    await making
+    const making = history.makeSnapshot('s')
+    read.release()
+    await Promise.all([tracking, making])
   })
-  expect(history.snapshots()[1]?.trackedFileBackups['a.txt']).toMatchObject({ version: 1 })
-  expect([await at('m', 'a.txt'), await at('s', 'a.txt')]).toEqual(['a1', 'a1'])
+  expect([await at('m', 'a.txt'), await at('s', 'a.txt')]).toEqual(['a1', 'a2'])
+})
+
+test('what a command made of a file for a while is not its state at the snapshot before', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  let read: Held | undefined
+  let tracking: Promise<unknown> | undefined
+  await history.trackCommand('c', async () => {
+    await work.write('a.txt', large('a2'))
+    read = holdRead()
+    tracking = history.trackEdit('a.txt', 'e')
+    await read.reached
+    await work.write('a.txt', large('a1'))
+  })
+  read?.release()
+  await tracking
+  expect([await at('m', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a1'])
+})
+
+test('nor is what a command made of a file that it cannot tell the state before of', async () => {
+  history = await work.open({ maxFiles: 0 })
+  await history.makeSnapshot('m')
+  let read: Held | undefined
+  let tracking: Promise<unknown> | undefined
+  await history.trackCommand('c', async () => {
+    await work.write('a.txt', large('a2'))
+    read = holdRead()
+    tracking = history.trackEdit('a.txt', 'e')
+    await read.reached
+  })
+  read?.release()
+  await tracking
+  expect([await at('m', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a2'])
 })
 
 test('an edit that waited while a command ended unrecorded joins no snapshot of before', async () => {
@@ -112,6 +148,28 @@ test('an edit that waited while a command ended unrecorded joins no snapshot of 
   expect(untracked).toEqual([work.path('a.txt')])
   expect(ids()).toEqual(['o', 'e'])
   expect([await at('o', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a2'])
+})
+
+test('nor does one that waited while recording the command failed', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  let look: Held | undefined
+  let tracking: Promise<unknown> = Promise.resolve()
+  const command = history.trackCommand('c', async () => {
+    await work.write('a.txt', large('a2'))
+    await work.write('b.txt', large('b2'))
+    look = hold('open', isB)
+    const recording = history.recordEdit('b.txt', 'x')
+    await look.reached
+    tracking = Promise.all([recording, history.trackEdit('b.txt', 'e')])
+    const full = Object.assign(new Error('full'), { code: 'ENOSPC' })
+    setFaultHook((operation) => (operation === 'copy' ? full : undefined))
+  })
+  await expect(command).rejects.toMatchObject({ code: 'DISK_FULL' })
+  setFaultHook(undefined)
+  look?.release()
+  await tracking
+  expect([await at('m', 'b.txt'), await at('e', 'b.txt')]).toEqual(['unknown', 'b2'])
 })
 
 /** A snapshot that waits for its look at b.txt while a command changes a.txt. */
@@ -166,10 +224,14 @@ test('trackEdit resolves after a snapshot that was called before has looked at t
   const copy = hold('copyFile', isA)
   const tracking = history.trackEdit('a.txt', 'e')
   const making = history.makeSnapshot('s')
-  const first = await Promise.race([tracking.then(() => 'edit'), copy.reached.then(() => 'look')])
+  let isResolved = false
+  void tracking.then(() => (isResolved = true))
+  await copy.reached
+  // All that does not wait for the look is over by then.
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isResolved).toBe(false)
   copy.release()
   await Promise.all([tracking, making])
-  expect(first).toBe('look')
 })
 
 async function untilTracked(name: string): Promise<void> {

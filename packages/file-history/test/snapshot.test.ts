@@ -133,6 +133,12 @@ test('a file that joined a snapshot which is taken back goes where the ledger wo
   expect(removeSnapshot(joined, snapshot('n'))).toEqual(state)
 })
 
+test('what a snapshot that is taken back has seen is not known of the one before', () => {
+  const { state } = foldLedger([whole(snapshot('m', { f: backup(1) })), whole(snapshot('n'))])
+  const added = snapshot('o', { f: backup(2) })
+  expect(removeSnapshot(addSnapshot(state, added), added)).toEqual(state)
+})
+
 test('the state in memory equals the state that its ledger tells, for random histories', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('snapshot' as const), id: fc.constantFrom('m', 'n', 'o') }),
