@@ -42,7 +42,7 @@ describe('of those who open one history at once', () => {
   })
 
   test('in several processes, opening while another closes: each gets it, one after the other, and nothing is lost', async () => {
-    const count = isLong ? 40 : 4
+    const count = isLong ? 30 : 4
     const script = fileURLToPath(new URL('open-and-close.mjs', import.meta.url))
     const children = ['x', 'y', 'z'].map((name) =>
       spawn(process.execPath, [script, work.dir, work.root, String(count), name], {
