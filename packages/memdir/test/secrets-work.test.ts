@@ -8,35 +8,41 @@ import { LONG } from './thorough.ts'
  */
 function workOf(text: string): number {
   let work = 0
-  const { charCodeAt, charAt, indexOf, includes } = String.prototype
-  const { exec } = RegExp.prototype
+  const saved = Object.getOwnPropertyDescriptors(String.prototype)
+  const savedExec = Object.getOwnPropertyDescriptors(RegExp.prototype).exec
   restore = () => {
-    Object.assign(String.prototype, { charCodeAt, charAt, indexOf, includes })
-    Object.assign(RegExp.prototype, { exec })
+    const { charCodeAt, charAt, indexOf, includes } = saved
+    Object.assign(String.prototype, {
+      charCodeAt: charCodeAt.value,
+      charAt: charAt.value,
+      indexOf: indexOf.value,
+      includes: includes.value,
+    })
+    Object.assign(RegExp.prototype, { exec: savedExec.value })
   }
   Object.assign(String.prototype, {
     charCodeAt(this: string, index: number) {
       work += 1
-      return charCodeAt.call(this, index)
+      return saved.charCodeAt.value?.call(this, index)
     },
     charAt(this: string, index: number) {
       work += 1
-      return charAt.call(this, index)
+      return saved.charAt.value?.call(this, index)
     },
     indexOf(this: string, searched: string, from = 0) {
-      const at = indexOf.call(this, searched, from)
+      const at = saved.indexOf.value?.call(this, searched, from) ?? -1
       work += 1 + (at === -1 ? this.length : at) - from
       return at
     },
     includes(this: string, searched: string) {
       work += this.length
-      return includes.call(this, searched)
+      return saved.includes.value?.call(this, searched)
     },
   })
   Object.assign(RegExp.prototype, {
     exec(this: RegExp, searched: string) {
       const from = this.global ? this.lastIndex : 0
-      const match = exec.call(this, searched)
+      const match = savedExec.value?.call(this, searched) ?? null
       work += 1 + (match === null ? searched.length : match.index + match[0].length) - from
       return match
     },
