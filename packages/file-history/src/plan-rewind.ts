@@ -104,9 +104,11 @@ export async function planFiles(
   const keys = [...state.trackedFiles].filter((key) => !wanted || isWanted(pathOfKey(root, key).path))
   const { facts, unchanged } = await gatherFacts(view, index, keys.toSorted())
   const skipped = unrecordedFiles(view, index, isWanted)
-  const named = [...unchanged, ...[...facts, ...skipped].map(({ path }) => path)]
   for (const path of wanted ?? []) {
-    if (!named.some((one) => isInside(path, one))) skipped.push({ path, reason: 'it is not tracked' })
+    const isNamed =
+      unchanged.some((one) => isInside(path, one)) ||
+      [...facts, ...skipped].some((one) => isInside(path, one.path))
+    if (!isNamed) skipped.push({ path, reason: 'it is not tracked' })
   }
   const files: PlannedFile[] = []
   const decided = facts.map((fact) => ({ fact, decision: decideFile(fact) }))
