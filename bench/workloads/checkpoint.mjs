@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cpSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { compareRuns } from '../compare.mjs'
@@ -37,37 +37,44 @@ const RACY_MS = 1100
  * one with 1 % changed, the way back from that; and the backups linked into a fork. Each subject has a tree of its own.
  */
 export async function* measure(bench, { only = COUNTS }) {
-  for (const count of only.map(Number)) {
-    for (const [step, { faster, most }] of Object.entries(STEPS)) {
-      const operation = `checkpoint ${count.toLocaleString('en')}: ${step}`
-      const folder = join(bench.home, 'checkpoint')
-      const peers = [...faster, ...most]
-      const args = (name) => ({ folder: join(folder, name), count, step })
-      bench.onProgress(`${operation}: making the data`)
-      for (const name of ['loci', ...peers]) writeTree(join(folder, name, 'tree'), count)
-      await sleep(RACY_MS)
-      try {
-        const subjects = ['loci', ...peers].map((name) => ({
-          name,
-          workload: 'checkpoint',
-          args: args(name),
-        }))
-        const runs = await runRounds(bench, subjects, (checked) => {
-          for (const [name, is] of Object.entries(checked))
-            if (is !== true) throw new Error(`${operation}: ${name} has not what the tree held`)
-        })
-        const goals = GOALS[count]?.[step] ?? {}
-        const rows = compareRuns(operation, runs, [
-          ...faster.map((peer) => ({ peer, sense: 'times faster', goal: goals[peer] })),
-          ...most.map((peer) => ({ peer, sense: 'times as much', goal: goals[peer] })),
-        ])
-        // Of what a peer does in a process of its own, git or cp, the processor's time is not known.
-        for (const row of rows) yield row.peer === 'stat' ? row : { ...row, cpuRatio: undefined }
-      } finally {
-        rmSync(folder, { recursive: true, force: true })
-      }
-    }
+  const home = join(bench.home, 'checkpoint')
+  try {
+    for (const count of only.map(Number)) yield* measureSteps(bench, count, home)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
   }
+}
+
+async function* measureSteps(bench, count, home) {
+  for (const [number, [step, { faster, most }]] of Object.entries(STEPS).entries()) {
+    const operation = `checkpoint ${count.toLocaleString('en')}: ${step}`
+    const folder = join(home, `${count}-${number}`)
+    const peers = [...faster, ...most]
+    const args = (name) => ({ folder: join(folder, name), count, step })
+    bench.onProgress(`${operation}: making the data`)
+    for (const name of ['loci', ...peers]) writeTree(join(folder, name, 'tree'), count)
+    await sleep(RACY_MS)
+    const subjects = ['loci', ...peers].map((name) => ({ name, workload: 'checkpoint', args: args(name) }))
+    const runs = await runRounds(bench, subjects, (checked) => {
+      for (const [name, is] of Object.entries(checked))
+        if (is !== true) throw new Error(`${operation}: ${name} has not what the tree held`)
+    })
+    const goals = GOALS[count]?.[step] ?? {}
+    const rows = compareRuns(operation, runs, [
+      ...faster.map((peer) => ({ peer, sense: 'times faster', goal: goals[peer] })),
+      ...most.map((peer) => ({ peer, sense: 'times as much', goal: goals[peer] })),
+    ])
+    // Of what a peer does in a process of its own, git or cp, the processor's time is not known.
+    for (const row of rows) yield row.peer === 'stat' ? row : { ...row, cpuRatio: undefined }
+  }
+}
+
+/**
+ * Frees a name for the next round. Nothing is deleted before all is measured: ext4 without a journal goes past inodes
+ * that were deleted within minutes, one by one, with every file that it makes.
+ */
+function putAside(path) {
+  if (existsSync(path)) renameSync(path, `${path}-${process.pid}`)
 }
 
 const digest = (path) => createHash('sha1').update(readFileSync(path)).digest('hex')
@@ -87,7 +94,7 @@ function gitOf({ folder, count, step }) {
       .toString()
       .trim()
   const prepare = async () => {
-    if (step === 'first') rmSync(join(folder, 'git'), { recursive: true, force: true })
+    if (step === 'first') putAside(join(folder, 'git'))
     if (!existsSync(join(folder, 'git'))) git('init', '-q')
     if (step === 'first') return
     git('add', '-A')
@@ -109,7 +116,7 @@ export const subjects = {
     const { linkBackups, openFileHistory } = await import('../file-history.mjs')
     const [root, dir, fork] = ['tree', 'history', 'fork'].map((name) => join(folder, name))
     const names = namesOfTree(count)
-    if (step === 'first') rmSync(dir, { recursive: true, force: true })
+    if (step === 'first') putAside(dir)
     const history = await openFileHistory({ dir, root })
     const id = String(history.snapshots().length)
     const track = () => Promise.all(names.map((name) => history.trackEdit(name, id)))
@@ -126,7 +133,7 @@ export const subjects = {
         if (id === '0') await track()
         await sleep(RACY_MS)
         await history.makeSnapshot(`${id} again`)
-        rmSync(fork, { recursive: true, force: true })
+        putAside(fork)
         if (step === 'link' || step === 'none') return
         const [name] = changeTree(root, count, 'before')
         await history.makeSnapshot(`${id} before`)
@@ -204,7 +211,7 @@ export const subjects = {
 
 function copying(folder, count, copy, what) {
   const [from, to] = [join(folder, what), join(folder, 'copy')]
-  rmSync(to, { recursive: true, force: true })
+  putAside(to)
   mkdirSync(folder, { recursive: true })
   const last = namesOfTree(count).at(-1)
   return {
