@@ -4,7 +4,7 @@ import type { FileNow } from './files-now.ts'
 const NEWLINE = 0x0a
 
 /** How much is written without waiting for another thread, which would take longer than the writing. */
-export const AT_ONCE_BYTES: number = 64 * 1024
+const AT_ONCE_BYTES = 64 * 1024
 
 /** What is known of a file that is appended to. */
 export interface AppendedTo {
@@ -43,13 +43,19 @@ export async function appendRecords(file: OpenFile, bytes: Uint8Array, known?: A
 }
 
 /**
- * {@link appendRecords} without waiting, for a little (up to 64 KiB) and a file opened with `OPEN_APPEND`: opening,
- * looking and closing on another thread would take longer than all of it.
+ * {@link appendRecords} without waiting, for up to 256 KiB and a file opened with `OPEN_APPEND`: opening, looking and
+ * closing on another thread would take longer than all of it.
+ *
+ * @param sizeBytes of the file, if it was just asked for
  */
-export function appendRecordsNow(file: FileNow, bytes: Uint8Array, size: number = file.stat().size): void {
+export function appendRecordsNow(
+  file: FileNow,
+  bytes: Uint8Array,
+  sizeBytes: number = file.stat().size,
+): void {
   if (bytes.length === 0) return
   const last = new Uint8Array(1)
-  const isTorn = size > 0 && file.readFull(last, size - 1) > 0 && last[0] !== NEWLINE
+  const isTorn = sizeBytes > 0 && file.readFull(last, sizeBytes - 1) > 0 && last[0] !== NEWLINE
   file.writeAll(isTorn ? Buffer.concat([Uint8Array.of(NEWLINE), bytes]) : bytes)
 }
 

@@ -11,7 +11,7 @@ export {
   temporaryName,
   writeFileAtomic,
 } from './atomic-write.ts'
-export { appendRecords, appendRecordsNow, AT_ONCE_BYTES } from './append-record.ts'
+export { appendRecords, appendRecordsNow } from './append-record.ts'
 export { isScratchName } from './scratch-name.ts'
 export { compareBytes } from './compare-bytes.ts'
 export { applyCarry, planCarry } from './carry-files.ts'

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 
 test('the public names', () => {
   expect(Object.keys(disk).toSorted()).toEqual([
-    'AT_ONCE_BYTES',
     'LociError',
     'OPEN_APPEND',
     'OPEN_PROMPTLY',
