@@ -20,6 +20,19 @@ describe('R16: every kind is found, the whole of it and no more', () => {
     },
   )
 
+  test.each(['AIza', 'ghp_', 'GR1348941', 'xoxe.xoxp-', 'npm_', 'hf_'])(
+    '%s… longer than it is today',
+    (prefix) => {
+      const secret = prefix + new Draw(1).alnum(250)
+      expect(found(`a ${secret} b`).map(({ text }) => text)).toEqual([secret])
+    },
+  )
+
+  test.each(['sk-or-v1-', 'shpat_', 'dop_v1_', 'dapi'])('%s… longer than it is today', (prefix) => {
+    const secret = prefix + new Draw(1).hex(250)
+    expect(found(`a ${secret} b`).map(({ text }) => text)).toEqual([secret])
+  })
+
   test('a key that was cut off is found as far as it goes', () => {
     const pem = new Draw(1).pem('RSA PRIVATE KEY')
     const cut = pem.slice(0, 300)
