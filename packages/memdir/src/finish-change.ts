@@ -32,8 +32,9 @@ interface Seen {
 /**
  * What puts a change right that was begun and not brought to its end, by the record it left; `undefined` if there is
  * none. A change of which nothing is done is forgotten: what it put into the trash is taken out again. One that is
- * begun is gone on with, in its order, as far as everything is as it left it. What somebody else changed since stays
- * as it is, and a topic that was changed so is given the line that it lacks.
+ * begun is gone on with, in its order, as far as everything is as it left it; a move that did not come to the index is
+ * taken back. What somebody else changed since stays as it is, and a topic that was changed so is given the line that
+ * it lacks.
  *
  * @throws {LociError} PATH_LINK, MEMORY_INVALID when the record is no regular file; DISK_IO
  */
@@ -89,8 +90,10 @@ async function planRest(dir: string, { file, steps }: Intent, seen: readonly See
   const last = main.findLastIndex(({ state }) => state === 'after')
   const isOurs = last !== -1 && main.slice(0, last).every(({ state }) => state === 'after')
   const isKeptStill = kept.every(({ state }) => state === 'after')
+  const rest = main.slice(last + 1)
+  if (isOurs && isMoveBegun(main.slice(0, last + 1), rest)) return main.slice(0, last + 1).map(takenAway)
   const changes: FileChange[] = []
-  for (const one of isOurs ? main.slice(last + 1) : []) {
+  for (const one of isOurs ? rest : []) {
     const change = one.state === 'before' ? await planStep(dir, file, one) : undefined
     if (change === undefined || (change.after === undefined && !isKeptStill)) break
     changes.push(change)
@@ -104,6 +107,20 @@ async function planRest(dir: string, { file, steps }: Intent, seen: readonly See
   const stored = { file, path: topic.path, bytes: topic.bytes, modifiedAtMs: 0 }
   const own = lines.before.length > 0 ? lines.before : [Buffer.from(indexLineOf(stored))]
   return [await planIndex(dir, file, (index) => setIndexLines(index, file, own))]
+}
+
+/**
+ * Whether all that is done is new files for topics that are still where they were, and the next step is one that the
+ * record does not tell how to make.
+ */
+function isMoveBegun(done: readonly Seen[], rest: readonly Seen[]): boolean {
+  const [next] = rest
+  if (next === undefined || next.step.lines !== undefined || next.step.after === null) return false
+  const originals = rest.filter(({ step }) => step.after === null).map(({ step }) => step.before)
+  return (
+    rest.every(({ state }) => state === 'before') &&
+    done.every(({ step }) => step.before === null && originals.includes(step.after))
+  )
 }
 
 /** Of an index only the lines of the topic count. */

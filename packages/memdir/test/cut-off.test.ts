@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { openMemdir } from '@loci/memdir'
 import type { Memdir, Memory, MemoryDraft } from '@loci/memdir'
+import { memoryToolHandlers } from '@loci/memdir/anthropic'
 import { setFaultHook, tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -147,7 +148,37 @@ describe.each(finishers)('R15: after a crash in the middle of a change, %s', (fi
     expect(withoutNext(await index())).toBe(finisher === 'repair' ? OTHER : OTHER + OTHER)
   })
 
+  test.each([
+    ['two.md', 'One'],
+    ['MEMORY.md', 'One'],
+    ['user_one.md', 'Two'],
+  ])('leaves a topic that was to be moved in one place, cut off before %s', async (name, where) => {
+    await memdir.save({ ...draft, hook: 'own words' })
+    const bytes = await work.read('user_one.md')
+    const tool = memoryToolHandlers(memdir)
+    const move = { old_path: '/memories/user_one.md', new_path: '/memories/two.md' }
+    await cutOff(() => tool.rename(move), before(name))
+    await finish()
+    const [there, gone] = where === 'One' ? ['user_one.md', 'two.md'] : ['two.md', 'user_one.md']
+    expect(await work.read(there)).toBe(bytes)
+    expect(await names()).not.toContain(gone)
+    expect(withoutNext(await index())).toBe(`${OTHER}- [One](${there}) — own words\n`)
+    expect(await kinds()).toEqual([])
+  })
+
   describe('leaves what somebody wrote since:', () => {
+    test('a topic that was to be moved, and the copy that was made of it', async () => {
+      await memdir.save(draft)
+      const tool = memoryToolHandlers(memdir)
+      const move = { old_path: '/memories/user_one.md', new_path: '/memories/two.md' }
+      await cutOff(() => tool.rename(move), before('MEMORY.md'))
+      const copy = await work.read('two.md')
+      await write('user_one.md', 'mine')
+      await finish()
+      expect(await work.read('user_one.md')).toBe('mine')
+      expect(await work.read('two.md')).toBe(copy)
+    })
+
     test('a topic, which gets the line that fits it', async () => {
       await cutOff(save, before('MEMORY.md'))
       const text = '---\nname: Mine\ndescription: by hand\ntype: user\n---\nmine\n'
