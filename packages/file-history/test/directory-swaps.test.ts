@@ -1,5 +1,6 @@
 import * as fs from 'node:fs/promises'
 import type { FileHistory } from '@loci/file-history'
+import { setFaultHook } from '@loci/disk/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { failure, project } from './project.ts'
 import type { Project } from './project.ts'
@@ -12,6 +13,7 @@ beforeEach(async () => {
   await history.makeSnapshot('m1')
 })
 afterEach(async () => {
+  setFaultHook(undefined)
   await history.close()
   await work.dispose()
 })
@@ -143,6 +145,24 @@ test('an undo keeps what somebody put into a directory that the rewind made', as
   await work.remove('d')
   expect(await history.undoRewind()).toMatchObject({ restored: [work.path('d')], skipped: [] })
   expect(await work.read('d')).toBe('now a file')
+})
+
+test('where the file that was in the place of a directory cannot be had, the directory stays', async () => {
+  await makeFileOfDirectory()
+  let writes = 0
+  setFaultHook((operation, path) => {
+    if (operation !== 'write' || path !== work.inDir('edits.jsonl')) return undefined
+    writes += 1
+    return writes > 1 ? Object.assign(new Error('injected'), { code: 'EIO' }) : undefined
+  })
+  expect(await failure(history.rewind('m1'))).toMatchObject({ code: 'DISK_IO' })
+  setFaultHook(undefined)
+  await fs.writeFile(work.inDir('undo/r1/0'), 'bad')
+  expect(await history.resolveRewind('undo')).toMatchObject({
+    deleted: [work.path('d/deep/er'), work.path('d/f')],
+    skipped: [{ path: work.path('d'), reason: 'its backup is missing or damaged' }],
+  })
+  expect((await fs.stat(work.path('d/deep'))).isDirectory()).toBe(true)
 })
 
 test('a directory in the place of a file is never removed; what was in it goes, and a later rewind says no more', async () => {

@@ -1,3 +1,4 @@
+import * as fs from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { FileHistory } from '@loci/file-history'
 import { setFaultHook } from '@loci/disk/testing'
@@ -40,6 +41,15 @@ test('with nothing to do nothing is opened, made or written', async () => {
   expect(counts(seen, 'lstat')).toMatchObject(Object.fromEntries(NAMES.map((name) => [work.path(name), 1])))
   const others = seen.filter(([operation]) => !['lstat', 'realpath', 'statfs', 'readdir'].includes(operation))
   expect(others).toEqual([])
+})
+
+test('bits that file and backup have both lost are known from the note, also where stats prove the rest', async () => {
+  const [name = ''] = NAMES
+  for (const path of [work.path(name), backupOf(name)]) await fs.chmod(path, 0o600)
+  await history.makeSnapshot('m2')
+  expect(await history.planRewind('m2')).toMatchObject({
+    changes: [{ path: work.path(name), kind: 'mode', modeBefore: 0o600, modeAfter: 0o644 }],
+  })
 })
 
 test('a small file is read to plan and to keep it, written to twice, and nothing of it is read back', async () => {
