@@ -3,6 +3,7 @@ import { acquireLease, breakLease, files, leaseHolder, LociError, orAbsent } fro
 import type { Lease } from '@loci/disk'
 import type { FileChange } from './describe-change.ts'
 import type { HistoryUsage } from './gc.ts'
+import { loadParts } from './history-parts.ts'
 import type { SnapshotLedger } from './ledger.ts'
 import { resolveFolders } from './load-history.ts'
 import { OpenHistory } from './open-history.ts'
@@ -152,7 +153,7 @@ export async function openFileHistory(options: FileHistoryOptions): Promise<File
   const { dir, root } = await resolveFolders(options)
   const lease = mode === 'write' ? await takeLease(dir) : undefined
   try {
-    return await OpenHistory.load({ ...options, dir, root }, maxSnapshots, lease)
+    return new OpenHistory(await loadParts({ ...options, dir, root }, maxSnapshots), lease)
   } catch (error) {
     await lease?.release()
     throw error

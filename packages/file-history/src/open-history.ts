@@ -5,138 +5,60 @@ import type { ApplyContext } from './apply-rewind.ts'
 import { chooseFiles } from './choose-files.ts'
 import type { FileChange } from './describe-change.ts'
 import { diffSnapshots, readFileAt } from './diff-snapshots.ts'
-import { EditLog } from './edits.ts'
-import type { FileHistory, FileHistoryOptions } from './file-history.ts'
+import type { FileHistory } from './file-history.ts'
 import { Gate } from './gate.ts'
 import { collectGarbage, measureUsage } from './gc.ts'
 import type { HistoryUsage } from './gc.ts'
-import { defaultLedgerPath, fileLedger } from './ledger.ts'
-import { loadHistory, readSnapshots } from './load-history.ts'
+import type { HistoryParts } from './history-parts.ts'
 import { findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
 import { makePlan } from './plan-rewind.ts'
 import type { RewindPlan, RewindResult } from './plan-rewind.ts'
 import type { PastRewind } from './past-rewinds.ts'
+import type { RecordingOptions } from './recording.ts'
 import { listRewinds, pendingRewind, resolveOperation, undoOperation } from './resolve-rewind.ts'
 import type { PendingRewind } from './resolve-rewind.ts'
-import { emptyFileHistoryState } from './snapshot.ts'
-import type { Backup, FileHistoryState, HistoryCell, Snapshot } from './snapshot.ts'
-import { CommandTracker, MAX_BASE_BYTES, MAX_FILES, trackCommand } from './track-command.ts'
-import { Tracker } from './tracker.ts'
-
-function ownCell(): HistoryCell {
-  let state = emptyFileHistoryState()
-  return {
-    getState: () => state,
-    setState: (updater) => {
-      state = updater(state)
-    },
-  }
-}
+import type { Backup, FileHistoryState, Snapshot } from './snapshot.ts'
+import { trackCommand } from './track-command.ts'
 
 /** One open history: lets each method in at the right time and hands it what it works on. */
 export class OpenHistory implements FileHistory {
-  readonly #dir: string
-  readonly #root: string
-  readonly #cell: HistoryCell
-  readonly #log: EditLog
-  readonly #clock: () => Date
-  readonly #tracker: Tracker
-  readonly #commands: CommandTracker
-  readonly #isLedgerDamaged: boolean
+  readonly #parts: HistoryParts
   readonly #gate = new Gate()
   #lease: Lease | undefined
   #isClosed = false
 
-  private constructor(parts: {
-    dir: string
-    root: string
-    cell: HistoryCell
-    log: EditLog
-    clock: () => Date
-    tracker: Tracker
-    commands: CommandTracker
-    isLedgerDamaged: boolean
-    lease: Lease | undefined
-  }) {
-    this.#dir = parts.dir
-    this.#root = parts.root
-    this.#cell = parts.cell
-    this.#log = parts.log
-    this.#clock = parts.clock
-    this.#tracker = parts.tracker
-    this.#commands = parts.commands
-    this.#isLedgerDamaged = parts.isLedgerDamaged
-    this.#lease = parts.lease
-  }
-
-  static async load(
-    options: FileHistoryOptions,
-    maxSnapshots: number,
-    lease: Lease | undefined,
-  ): Promise<OpenHistory> {
-    const { dir, root, clock = () => new Date(), maxBytes, maxFileBytes = Infinity } = options
-    const log = await EditLog.open(dir)
-    const read = await readSnapshots(dir, options.ledger)
-    const { state, versions, overdue } = loadHistory(read.records, log, maxSnapshots)
-    log.noteGone(overdue)
-    const cell = options.state ?? ownCell()
-    cell.setState(() => state)
-    const isLedgerDamaged = read.damage.length > 0
-    // What is recorded from now on of a file whose record is lost is not its first.
-    for (const key of log.lostKeys(state, isLedgerDamaged)) if (!versions.has(key)) versions.set(key, 1)
-    const tracker = new Tracker({
-      dir,
-      root,
-      cell,
-      ledger: options.ledger ?? fileLedger(defaultLedgerPath(dir)),
-      log,
-      clock,
-      maxSnapshots,
-      maxBytes,
-      maxFileBytes,
-      versions,
-      overdue,
-      isLedgerDamaged,
-    })
-    const commands = new CommandTracker({
-      dir,
-      root,
-      tracker,
-      log,
-      clock,
-      maxFiles: options.maxFiles ?? MAX_FILES,
-      maxBytes: maxBytes ?? MAX_BASE_BYTES,
-      maxFileBytes,
-    })
-    return new OpenHistory({ dir, root, cell, log, clock, tracker, commands, isLedgerDamaged, lease })
+  /** @param lease without one, only what reads is let in */
+  constructor(parts: HistoryParts, lease: Lease | undefined) {
+    this.#parts = parts
+    this.#lease = lease
   }
 
   get pendingRewind(): PendingRewind | null {
-    return pendingRewind({ log: this.#log })
+    return pendingRewind(this.#options)
   }
 
   trackEdit(path: string, messageId: string): Promise<Backup> {
-    return this.#write(messageId, () => this.#tracker.trackEdit(path, messageId))
+    return this.#write(messageId, () => this.#parts.edits.track(path, messageId))
   }
 
   recordEdit(path: string, messageId: string): Promise<void> {
-    return this.#write(messageId, () => this.#tracker.recordEdit(path, messageId), { whilePending: true })
+    return this.#write(messageId, () => this.#parts.edits.record(path, messageId), { whilePending: true })
   }
 
   makeSnapshot(messageId: string): Promise<Snapshot> {
-    return this.#write(messageId, () => this.#tracker.makeSnapshot(messageId))
+    return this.#write(messageId, () => this.#parts.snapshots.take(messageId))
   }
 
   snapshots(): readonly Snapshot[] {
-    return this.#cell.getState().snapshots
+    return this.#state().snapshots
   }
 
   trackCommand<T>(
     messageId: string,
     run: () => Promise<T>,
   ): Promise<{ result: T; changed: string[]; untracked: string[] }> {
-    return trackCommand(this.#commands, messageId, run, (action) => this.#write(messageId, action))
+    return trackCommand(this.#parts.commands, messageId, run, (action) => this.#write(messageId, action))
   }
 
   planRewind(messageId: string, options: { paths?: string[] } = {}): Promise<RewindPlan> {
@@ -172,7 +94,7 @@ export class OpenHistory implements FileHistory {
   }
 
   rewinds(): readonly PastRewind[] {
-    return listRewinds({ log: this.#log })
+    return listRewinds(this.#options)
   }
 
   undoRewind(options: { onConflict?: 'skip' | 'overwrite'; id?: string } = {}): Promise<RewindResult> {
@@ -200,7 +122,7 @@ export class OpenHistory implements FileHistory {
   }
 
   usage(): Promise<HistoryUsage> {
-    return this.#read(() => measureUsage(this.#dir))
+    return this.#read(() => measureUsage(this.#options.dir))
   }
 
   gc(options: { dryRun?: boolean } = {}): Promise<{ removed: string[]; freedBytes: number }> {
@@ -209,14 +131,12 @@ export class OpenHistory implements FileHistory {
       if (!dryRun) this.#requireWritable()
       if (!dryRun && this.pendingRewind === null) await this.#settleCommands()
       // Before their backups go: with a higher limit the snapshots would come back without them.
-      if (!dryRun) await this.#tracker.recordOverdue()
-      const isBaseInUse = this.#commands.isInUse
-      if (!dryRun && !isBaseInUse) await this.#commands.forget()
+      if (!dryRun) await this.#parts.recording.commits.recordOverdue()
+      const isBaseInUse = this.#parts.commands.isInUse
+      if (!dryRun && !isBaseInUse) await this.#parts.commands.forget()
       return collectGarbage({
-        dir: this.#dir,
+        ...this.#options,
         state: this.#state(),
-        log: this.#log,
-        isLedgerDamaged: this.#isLedgerDamaged,
         isBaseInUse,
         dryRun,
       })
@@ -226,31 +146,26 @@ export class OpenHistory implements FileHistory {
   close(): Promise<void> {
     return this.#gate.exclusive(async () => {
       this.#isClosed = true
-      if (this.#lease !== undefined) await this.#tracker.close()
+      if (this.#lease !== undefined) await this.#parts.recording.backups.close()
       await this.#lease?.release()
       this.#lease = undefined
     })
   }
 
+  get #options(): RecordingOptions {
+    return this.#parts.recording.options
+  }
+
   #state(): FileHistoryState {
-    return this.#cell.getState()
+    return this.#options.cell.getState()
   }
 
   #view(): HistoryView {
-    return {
-      dir: this.#dir,
-      root: this.#root,
-      state: this.#state(),
-      log: this.#log,
-      isLedgerDamaged: this.#isLedgerDamaged,
-      quick: this.#tracker.quickLook(),
-    }
+    return { ...this.#options, state: this.#state(), quick: this.#parts.recording.backups.quickLook() }
   }
 
   #applying(): ApplyContext {
-    const newest = this.#state().snapshots.at(-1)
-    const anchor = newest ? { messageId: newest.messageId, timestamp: newest.timestamp } : null
-    return { dir: this.#dir, log: this.#log, anchor, clock: this.#clock }
+    return { ...this.#options, anchor: this.#parts.recording.commits.anchor }
   }
 
   #read<T>(action: () => Promise<T>): Promise<T> {
@@ -267,7 +182,7 @@ export class OpenHistory implements FileHistory {
       this.#requireWritable()
       if (options.whilePending === true) return action()
       this.#requireResolved()
-      if (this.#commands.hasUnsettled) await this.#settleCommands()
+      if (this.#parts.commands.hasUnsettled) await this.#settleCommands()
       return action()
     })
   }
@@ -283,7 +198,7 @@ export class OpenHistory implements FileHistory {
 
   /** What commands of an earlier run changed before they were cut off, and others since, comes in first. */
   async #settleCommands(): Promise<void> {
-    if (this.#commands.hasUnsettled) await this.#commands.settle()
+    if (this.#parts.commands.hasUnsettled) await this.#parts.commands.settle()
   }
 
   #requireWritable(): void {
@@ -291,7 +206,7 @@ export class OpenHistory implements FileHistory {
     const message = this.#isClosed
       ? 'This file history is closed; open it again'
       : 'This file history is open for reading; open it with mode "write"'
-    throw new LociError('HISTORY_LOCKED', message, { details: { dir: this.#dir } })
+    throw new LociError('HISTORY_LOCKED', message, { details: { dir: this.#options.dir } })
   }
 
   #requireResolved(): void {

@@ -220,17 +220,19 @@ test('what a command changed joins no snapshot that is evicted meanwhile', async
 test('trackEdit resolves after a snapshot that was called before has looked at the file', async () => {
   history = await work.open()
   await history.makeSnapshot('m')
-  await edit(work, history, 'a.txt', large('a2'), 'm')
-  const copy = hold('copyFile', isA)
+  const read = holdRead()
   const tracking = history.trackEdit('a.txt', 'e')
-  const making = history.makeSnapshot('s')
   let isResolved = false
   void tracking.then(() => (isResolved = true))
-  await copy.reached
+  await read.reached
+  const look = hold('open', isA)
+  const making = history.makeSnapshot('s')
+  read.release()
+  await look.reached
   // All that does not wait for the look is over by then.
   await new Promise((resolve) => setImmediate(resolve))
   expect(isResolved).toBe(false)
-  copy.release()
+  look.release()
   await Promise.all([tracking, making])
 })
 

@@ -1,0 +1,102 @@
+import { LociError } from '@loci/disk'
+import { lookAt } from './compare.ts'
+import type { Recording } from './recording.ts'
+import { requireFile } from './require-file.ts'
+import { backupOf } from './snapshot.ts'
+import type { Backup } from './snapshot.ts'
+import type { SnapshotTaker } from './take-snapshot.ts'
+import { isInside, ownFolder, resolveTrackedPath } from './track-path.ts'
+import type { TrackedPath } from './track-path.ts'
+
+/** Records what files were before edits, and in which state these left them. */
+export class EditTracker {
+  readonly #recording: Recording
+  readonly #snapshots: SnapshotTaker
+
+  constructor(recording: Recording, snapshots: SnapshotTaker) {
+    this.#recording = recording
+    this.#snapshots = snapshots
+  }
+
+  async track(path: string, messageId: string): Promise<Backup> {
+    const target = await resolveTrackedPath(this.#recording.options.root, path)
+    this.#refuseOwn(target.path)
+    for (;;) {
+      await this.#ensureSnapshot(messageId, target)
+      const backup = await this.#recording.paths.run(target.key, () => this.#track(target, messageId))
+      if (backup === undefined) continue
+      // A snapshot that was called meanwhile looks at the file before its caller may write it.
+      await this.#recording.paths.run(target.key, () => Promise.resolve())
+      return backup
+    }
+  }
+
+  /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */
+  async #track(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
+    const { cell, log, versions } = this.#recording.options
+    await requireFile(target.path)
+    const known = backupOf(cell.getState().snapshots.at(-1), target.key)
+    if (known === undefined && versions.has(target.key)) return undefined
+    const backup = known ?? (await this.#trackFirst(target, messageId))
+    if (backup && !log.isAboutToEdit(target.key, this.#recording.commits.anchor)) {
+      const timestamp = this.#recording.commits.now()
+      await log.append([
+        {
+          type: 'track',
+          messageId,
+          trackingPath: target.key,
+          snapshot: this.#recording.commits.anchor,
+          timestamp,
+        },
+      ])
+    }
+    return backup
+  }
+
+  /** @returns `undefined` where it changed without a record, so that the newest snapshot may not have had it so */
+  async #trackFirst(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
+    const { key } = target
+    const [calls, early] = [this.#snapshots.calls, this.#recording.commands.before(key)]
+    const joined = await this.#recording.backups.keepingFirst(key, async () => {
+      const made = await this.#recording.backups.backUp(target)
+      // Asked again after the look: a command may have begun meanwhile, and changed it before that.
+      const now = this.#recording.commands.before(key)
+      const before = now === undefined ? early : now
+      if (before !== undefined && !(await this.#recording.backups.isCopyOf(made, before))) return undefined
+      if (this.#snapshots.isUnrecorded(key)) return undefined
+      this.#snapshots.noteLook(key, calls)
+      await this.#recording.commits.join(key, made, messageId)
+      return made
+    })
+    if (joined === undefined) this.#snapshots.noteUnrecorded([key])
+    return joined
+  }
+
+  /**
+   * Makes sure that some snapshot is in the ledger for an edit to join; one that is made gets the id of the edit.
+   * A file that was recorded before, or changed without a record, and is not in the newest must not join that: it would
+   * pass for its state then. So one is made that looks at it.
+   */
+  async #ensureSnapshot(messageId: string, target: TrackedPath): Promise<void> {
+    const { cell, versions } = this.#recording.options
+    const isInNewest = backupOf(cell.getState().snapshots.at(-1), target.key) !== undefined
+    if (versions.has(target.key) && !isInNewest) await this.#snapshots.take(messageId, target)
+    await this.#snapshots.ensureFirst(messageId)
+  }
+
+  async record(path: string, messageId: string): Promise<void> {
+    const target = await resolveTrackedPath(this.#recording.options.root, path)
+    this.#refuseOwn(target.path)
+    await this.#recording.paths.run(target.key, async () => {
+      await requireFile(target.path)
+      await this.#recording.noteState(target.key, await lookAt(target.path), messageId)
+    })
+  }
+
+  #refuseOwn(path: string): void {
+    const { dir, root } = this.#recording.options
+    if (!isInside(ownFolder(dir, root), path)) return
+    const message = `${JSON.stringify(path)} belongs to the file history itself, or to the config home around it; edit it untracked`
+    throw new LociError('PATH_INVALID', message, { details: { path } })
+  }
+}
