@@ -24,7 +24,10 @@ export function findAssignments(text: string, runs: Runs): Match[] {
     if (NO_SECRET.test(ending)) continue
     // A method of what has such a name: `token.startsWith('…')`.
     if (ending.includes('.') && text.charAt(end) === '(') continue
-    const value = valueAfter(text, end, { runs, isOption: text.startsWith('--', name.index - 2) })
+    const value = valueAfter(text, end, {
+      runs,
+      afterBlank: PASSWORD.test(name[0]) || text.startsWith('--', name.index - 2),
+    })
     if (value === undefined || !isSecret(text.slice(value.start, value.end), name[0])) continue
     const fullName = text.slice(Math.max(0, name.index - 24), end)
     found.push({ rule: ruleFor(fullName, value.end - value.start), ...value, shown: '' })
@@ -58,16 +61,16 @@ interface Place {
   end: number
 }
 
-/** What a name that ends at `index` is given: after `=`, `:`, `=>`, `|`, `>`, `(`, « is », or for an option a blank. */
+/** What a name that ends at `index` is given: after `=`, `:`, `=>`, `|`, `>`, `(`, « is », or `afterBlank`. */
 function valueAfter(
   text: string,
   index: number,
-  { runs, isOption }: { runs: Runs; isOption: boolean },
+  { runs, afterBlank }: { runs: Runs; afterBlank: boolean },
 ): Place | undefined {
   const afterName = skip(text, index, CLOSERS, 4)
   const before = skip(text, afterName, BLANKS, MAX_BLANKS)
   const separator = SEPARATORS.find((word) => text.startsWith(word, before)) ?? ''
-  if (separator === '' && !(isOption && before > afterName)) return undefined
+  if (separator === '' && !(afterBlank && before > afterName)) return undefined
   let at = skip(text, before + separator.length, BLANKS, MAX_BLANKS)
   at = skip(text, skip(text, at, '*_', 2), BLANKS, MAX_BLANKS)
   at += schemeAt(text, at)

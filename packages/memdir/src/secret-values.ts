@@ -6,7 +6,7 @@ const STAND_INS = new Set(
   (
     'your my the some a an this example examples sample dummy fake mock test placeholder redacted hidden masked removed ' +
     'change me changeme replace replaceme insert enter fill in here todo none null undefined true false empty ' +
-    'secret password passwd pass pwd pw p passwort passphrase token key keys api apikey auth access private client ' +
+    'password passwd pass pwd pw p passwort passphrase token key keys api apikey auth access private client ' +
     'user username value string foo bar baz db database goes with real long random very'
   ).split(' '),
 )

@@ -98,7 +98,7 @@ describe('R16: a value drawn by chance is found in every spelling of its assignm
     `MY_APP_TOKEN=${value}`,
     `DB_PASSWORD=${value}`,
     `password = ${value}`,
-    `machine x login ann password: ${value}`,
+    `machine x login ann password ${value}`,
     `//registry.npmjs.org/:_authToken=${value}`,
     `密码：${value}`,
     `パスワード: ${value}`,
@@ -135,6 +135,7 @@ describe('R16: wherever it stands', () => {
     ['in a URL as its user', `https://${secret}@github.com/a/b`],
     ['in JSON', JSON.stringify({ a: [`line\n${secret}\n`] })],
     ['in JSON within JSON', JSON.stringify({ a: JSON.stringify({ b: `\t${secret}\n` }) })],
+    ['with escapes of characters', `{"a":"\\u0022\\u003d${secret}\\u003c\\x3e"}`],
     ['encoded for a URL', encodeURIComponent(`a=${secret}&b=/`)],
     ['with carriage returns alone', `a\r${secret}\rb`],
     ['in Chinese text', `部署密钥是${secret}，请保密`],
@@ -145,6 +146,15 @@ describe('R16: wherever it stands', () => {
     ],
   ])('%s', (_, text) => {
     expect(found(text)).toEqual([{ rule: 'github-token', text: secret }])
+  })
+
+  test.each([
+    ['JSON', '\\u0068'],
+    ['JavaScript', '\\x68'],
+    ['a URL', '%68'],
+  ])('with a letter of it as an escape of %s', (_, letter) => {
+    const text = secret.replace('h', () => letter)
+    expect(found(`a "${text}" b`)).toEqual([{ rule: 'github-token', text }])
   })
 
   test('one after another, each for itself', () => {
@@ -222,10 +232,10 @@ describe('R16: Base64', () => {
 
   test('is decoded from 40 characters on, and once', () => {
     const short = `AKIA${new Draw(1).of('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', 16)}`
-    const [below, above] = [`x${short}abcdefg`, `x${short}abcdefghi`].map((text) =>
+    const [below, above] = [`x${short}abcdefgh`, `x${short}abcdefghi`].map((text) =>
       Buffer.from(text).toString('base64'),
     )
-    expect(below?.replaceAll('=', '')).toHaveLength(38)
+    expect(below?.replaceAll('=', '')).toHaveLength(39)
     expect(above?.replaceAll('=', '')).toHaveLength(40)
     expect(inside(below ?? '')).toEqual([])
     expect(inside(above ?? '')).toEqual(['aws-access-key'])
