@@ -270,6 +270,17 @@ describe.each(finishers)('R15: after a crash in the middle of a change, %s', (fi
       expect(await trashed()).toEqual(['user_one.md'])
     })
 
+    test('nothing of a restored topic, where it was deleted: its trash entry stays then', async () => {
+      await memdir.save(draft)
+      await remove()
+      const [entry] = await memdir.trash()
+      await cutOff(() => memdir.restore(entry?.id ?? ''), before(`${entry?.id}.json`))
+      await rm(work.path('user_one.md'))
+      await finish()
+      expect(await memdir.read('user_one.md')).toBeUndefined()
+      expect(await memdir.restore(entry?.id ?? '')).toMatchObject({ body: 'v1' })
+    })
+
     test('a link in the place of the topic', async () => {
       await cutOff(save, before('MEMORY.md'))
       await rm(work.path('user_one.md'))
