@@ -24,7 +24,6 @@ export function validateTeamMemoryKey(key: string): void {
 }
 
 function whyNoKey(key: string): string | undefined {
-  if (key === '') return 'it is empty'
   if (!isWellFormed(key)) return 'it holds half a character'
   if (Buffer.byteLength(key) > MAX_KEY_BYTES) return `it is longer than ${MAX_KEY_BYTES} bytes`
   if (/[\\%:]/.test(key)) return 'it has a backslash, a percent sign or a colon in it'

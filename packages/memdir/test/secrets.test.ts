@@ -242,6 +242,20 @@ describe('R16: Base64', () => {
     expect(inside(Buffer.from(above ?? '').toString('base64'))).toEqual([])
   })
 
+  test('with the characters of either alphabet around it', () => {
+    const short = `AKIA${new Draw(1).of('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', 16)}`
+    const text = Buffer.from(`???>>>${short} ???>>>`)
+    expect(text.toString('base64')).toMatch(/^[^+/]{0,8}[+/]/)
+    expect(inside(text.toString('base64'))).toEqual(['aws-access-key'])
+    expect(inside(text.toString('base64url'))).toEqual(['aws-access-key'])
+  })
+
+  test('two runs are two texts', () => {
+    const [head, tail] = [key().slice(0, 20), key().slice(20)].map((half) => half.padStart(36, half))
+    const runs = [`a text that ends so ${head}`, `${tail} so begins another text`]
+    expect(inside(runs.map((run) => Buffer.from(run).toString('base64')).join(', '))).toEqual([])
+  })
+
   test('the place is that of the Base64', () => {
     const before = 'text before it '
     const run = Buffer.from(`${before}${key()}`).toString('base64')
