@@ -1,12 +1,13 @@
-// On the history argv[2] of the project argv[3]: calls argv[4] and is killed (SIGKILL) at its file operation argv[5],
-// counted from the call. A write is cut short first: one byte of it arrives. Prints how many operations there were.
+// On the history argv[2] of the project argv[3]: calls argv[4] and is killed (SIGKILL) at a file operation: argv[5] is
+// `write 3` for the third write since the call. A write is cut short first: one byte of it arrives. Prints which
+// operations there were, each so named.
 // With `turns` it edits, takes snapshots, collects garbage and forks into argv[6] without end, says each snapshot that
 // was acknowledged, and waits for somebody to kill it.
 import { writeFileSync, writeSync } from 'node:fs'
 import { setFaultHook } from '@loci/disk/testing'
 import { linkBackups, openFileHistory } from '@loci/file-history'
 
-const [dir, root, what, number, fork] = process.argv.slice(2)
+const [dir, root, what, moment, fork] = process.argv.slice(2)
 const history = await openFileHistory({ dir, root, maxSnapshots: what === 'turns' ? 4 : undefined })
 
 const calls = {
@@ -32,18 +33,19 @@ async function turns() {
 }
 
 if (what === 'turns') await turns()
-const nth = Number(number)
-let count = 0
+const counts = new Map()
+const moments = []
 let isCut = false
 setFaultHook((operation) => {
   if (isCut) process.kill(process.pid, 'SIGKILL')
-  count += 1
-  if (count < nth) return undefined
+  counts.set(operation, (counts.get(operation) ?? 0) + 1)
+  moments.push(`${operation} ${counts.get(operation)}`)
+  if (moments.at(-1) !== moment) return undefined
   if (operation !== 'write') process.kill(process.pid, 'SIGKILL')
   isCut = true
   return { shortWriteBytes: 1 }
 })
 await calls[what]()
 setFaultHook(undefined)
-process.stdout.write(String(count))
+process.stdout.write(moments.join('\n'))
 await history.close()

@@ -34,11 +34,11 @@ beforeEach(async () => {
 })
 afterEach(() => work.dispose())
 
-/** Calls it in a child that is killed at its Nth file operation; resolves to how many it made, if it ended. */
-function callUntil(what: string, nth: number): number | undefined {
-  const args = [child, work.dir, work.root, what, String(nth), fork]
+/** Calls it in a child that is killed at a moment, `write 3` say; resolves to those there were, if it ended. */
+function callUntil(what: string, moment: string): string[] | undefined {
+  const args = [child, work.dir, work.root, what, moment, fork]
   const { status, signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  if (status === 0) return Number(stdout)
+  if (status === 0) return stdout.split('\n')
   if (signal !== 'SIGKILL') throw new Error(stderr)
   return undefined
 }
@@ -81,6 +81,10 @@ async function expectWhole(dir: string): Promise<void> {
   await history.undoRewind()
   await history.close()
   expect(await damageOf({ dir, root: work.root })).toEqual([])
+  const reader = await work.open({ dir, mode: 'read' })
+  expect(await textAt(reader, 'm4', 'c.txt')).toBe('c2')
+  expect(await textAt(reader, 'm2', 'c.txt')).toBe('c1')
+  await reader.close()
   await work.write('c.txt', 'c1')
 }
 
@@ -89,14 +93,16 @@ describe.each(['trackEdit', 'makeSnapshot', 'gc', 'linkBackups'])(
   (what) => {
     test('every snapshot is exact, nothing that is needed is missing, and all goes on', async () => {
       const before = filesBelow(work.root)
-      const operations = callUntil(what, Infinity) ?? 0
-      expect(operations).toBeGreaterThan(10)
-      const step = isLong ? 1 : Math.ceil(operations / 4)
+      const all = callUntil(what, 'never') ?? []
+      expect(all.length).toBeGreaterThan(10)
+      // Each write, which is cut short, and some of the others; the long run tries each.
+      const step = isLong ? 1 : Math.ceil(all.length / 3)
+      const moments = all.filter((moment, index) => moment.startsWith('write') || index % step === 0)
       let kills = 0
-      for (let nth = operations; nth > 0; nth -= step) {
+      for (const moment of moments) {
         reset()
         // With a look less to make it may end before.
-        if (callUntil(what, nth) === undefined) kills += 1
+        if (callUntil(what, moment) === undefined) kills += 1
         expect(filesBelow(work.root)).toEqual(before)
         if (what === 'linkBackups') {
           if (existsSync(fork)) expect(await damageOf({ dir: fork, root: work.root })).toEqual([])

@@ -90,6 +90,7 @@ test('gc beside edits and snapshots of the same history, in any order, removes n
     writeFileSync(work.path('a.txt'), 'a1')
     const history = await work.open({ dir, maxSnapshots: 3 })
     await history.makeSnapshot('m0')
+    const edits = { isOver: false }
     await together(seed, [
       async () => {
         for (const turn of [1, 2, 3, 4]) {
@@ -98,12 +99,13 @@ test('gc beside edits and snapshots of the same history, in any order, removes n
           await history.recordEdit('a.txt', 'e')
           await history.makeSnapshot(`m${turn}`)
         }
+        edits.isOver = true
       },
       async () => {
         for (const name of ['b.txt', 'none.txt', 'c/none.txt']) await history.trackEdit(name, 'e')
       },
       async () => {
-        for (let times = 0; times < 4; times += 1) await history.gc()
+        while (!edits.isOver) await history.gc()
       },
     ])
     for (const { messageId } of history.snapshots()) {
