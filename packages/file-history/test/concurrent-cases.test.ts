@@ -172,49 +172,66 @@ test('nor does one that waited while recording the command failed', async () => 
   expect([await at('m', 'b.txt'), await at('e', 'b.txt')]).toEqual(['unknown', 'b2'])
 })
 
-/** A snapshot that waits for its look at b.txt while a command changes a.txt. */
-async function heldSnapshot(id: string): Promise<Held & { made: Promise<unknown> }> {
-  await work.write('b.txt', large('b2'))
-  const look = hold('copyFile', isB)
-  const made = history.makeSnapshot(id)
-  await look.reached
-  return { ...look, made }
-}
-
-test('a file that only an evicted snapshot held joins none that did not look at it', async () => {
-  history = await work.open({ maxSnapshots: 1 })
+/** A history in which the next snapshot has something to copy, at which it can be held. */
+async function openChanged(maxSnapshots: number): Promise<Held> {
+  history = await work.open({ maxSnapshots })
   await history.makeSnapshot('m')
   await edit(work, history, 'b.txt', large('b1'), 'm')
-  let held: Awaited<ReturnType<typeof heldSnapshot>> | undefined
-  const command = history.trackCommand('c', async () => {
-    held = await heldSnapshot('n')
+  await work.write('b.txt', large('b2'))
+  return hold('copyFile', isB)
+}
+
+test.each(['an edit', 'a command'])(
+  'of a file that only an evicted snapshot held %s makes one',
+  async (kind) => {
+    const look = await openChanged(1)
+    let making: Promise<unknown> = Promise.resolve()
+    await history.trackCommand('c', async () => {
+      making = history.makeSnapshot('n')
+      await look.reached
+      await work.write('a.txt', large('a2'))
+    })
+    expect(history.snapshots()[0]?.trackedFileBackups).toHaveProperty(['a.txt'])
+    look.release()
+    await making
+    if (kind === 'an edit') await history.trackEdit('a.txt', 'e')
+    else await history.trackCommand('e', () => work.write('a.txt', large('a3')))
+    expect(ids()).toEqual(['e'])
+    expect(await at('e', 'a.txt')).toBe('a2')
+  },
+)
+
+test('a file that is again as an evicted snapshot held it was not so at those between', async () => {
+  const look = await openChanged(2)
+  let making: Promise<unknown> = Promise.resolve()
+  await history.trackCommand('c', async () => {
+    const first = history.makeSnapshot('n')
+    await look.reached
     await work.write('a.txt', large('a2'))
+    making = Promise.all([first, history.makeSnapshot('o')])
   })
-  // The command's record of b.txt waits for the snapshot, that of a.txt does not.
-  await untilTracked('a.txt')
-  held?.release()
-  await Promise.all([command, held?.made])
+  look.release()
+  await making
+  await work.write('a.txt', large('a1'))
   await history.trackEdit('a.txt', 'e')
-  expect(ids()).toEqual(['e'])
-  expect(await at('e', 'a.txt')).toBe('a2')
+  expect(ids()).toEqual(['o', 'e'])
+  expect([await at('o', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a1'])
 })
 
 test('what a command changed joins no snapshot that is evicted meanwhile', async () => {
-  history = await work.open({ maxSnapshots: 1 })
-  await history.makeSnapshot('m')
-  await edit(work, history, 'b.txt', large('b1'), 'm')
-  let held: Awaited<ReturnType<typeof heldSnapshot>> | undefined
+  const look = await openChanged(1)
+  let making: Promise<unknown> = Promise.resolve()
   const copy = hold('copyFile', (path) => path.includes('/base/'))
   const command = history.trackCommand('c', async () => {
-    held = await heldSnapshot('n')
+    making = history.makeSnapshot('n')
+    await look.reached
     await work.write('a.txt', large('a2'))
   })
   await copy.reached
-  held?.release()
-  await held?.made
+  look.release()
+  await making
   copy.release()
-  const untracked = ['a.txt', 'b.txt'].map(work.path)
-  expect(await command).toMatchObject({ changed: [], untracked })
+  expect(await command).toMatchObject({ changed: [], untracked: [work.path('a.txt')] })
 })
 
 test('trackEdit resolves after a snapshot that was called before has looked at the file', async () => {
@@ -235,8 +252,3 @@ test('trackEdit resolves after a snapshot that was called before has looked at t
   look.release()
   await Promise.all([tracking, making])
 })
-
-async function untilTracked(name: string): Promise<void> {
-  const isTracked = (): boolean => history.snapshots().some((one) => name in one.trackedFileBackups)
-  while (!isTracked()) await new Promise((resolve) => setImmediate(resolve))
-}
