@@ -23,7 +23,7 @@ test('R8: whichever file operation fails, an edit is made with its line and its 
   expect(undone).toBeGreaterThan(30)
 })
 
-test('R8: whichever file operation fails, a renamed topic is there, and repair finds an index to mend', async () => {
+test('R8: whichever file operation fails, a rename is made or not, now or with the next change', async () => {
   const text = topic('one')
   const seen = { before: 0, after: 0 }
   let place = await tree()
@@ -49,10 +49,13 @@ test('R8: whichever file operation fails, a renamed topic is there, and repair f
         seen[error === undefined ? 'after' : 'before'] += 1
         expect(await memdir.verify()).toEqual([])
       }
+      // What was left half done, that is said, is finished or taken back by the next change.
       await memdir.repair()
       expect(await memdir.verify()).toEqual([])
-      const bodies = (await memdir.list()).memories.map(({ body }) => body)
-      expect(bodies).toEqual(expect.arrayContaining(['one.', 'two.']))
+      expect([
+        ['a.md', 'b.md'],
+        ['b.md', 'd/c.md'],
+      ]).toContainEqual(await files())
     },
   })
   await place.remove()
