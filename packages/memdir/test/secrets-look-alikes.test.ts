@@ -94,6 +94,7 @@ describe('R16: no secret is', () => {
     ['an explanation', 'Password: ask Ann, she keeps it in the safe at work'],
     ['a number', 'max_tokens: 4096, token_count = 123456789'],
     ['a limit', '"maxOutputTokens": 200000, "tokenLimit": 1048576'],
+    ['a date alone', 'last token: 2024-12-01T10:20:30.123Z, secret: 20241201T102030Z'],
     ['a date', 'token_expires: 2024-12-01T10:20:30.123Z'],
     ['a name of a secret', 'secretName: my-app-tls-cert-v2-2024'],
     ['the id of a key', 'access_key_id_ref: a1b2-c3d4-e5f6-g7h8-i9j0'],

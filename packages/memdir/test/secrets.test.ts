@@ -114,6 +114,15 @@ describe('R16: a value drawn by chance is found in every spelling of its assignm
     }
   })
 
+  test('a value of small letters with a digit now and then', () => {
+    for (const seed of SEEDS) {
+      const draw = new Draw(seed)
+      const part = (): string => draw.of('abcdefghijklmnopqrstuvwxyz', 4) + draw.of('0123456789', 1)
+      const secret = [part(), part(), part(), part(), part()].join('')
+      expect(found(`api_key=${secret}`).map(({ text }) => text)).toEqual([secret])
+    }
+  })
+
   test('a value as long as one likes, all of it', () => {
     const long = new Draw(5).value(3000)
     expect(found(`token=${long}`).map((finding) => finding.text)).toEqual([long])
