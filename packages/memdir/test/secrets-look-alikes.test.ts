@@ -94,6 +94,7 @@ describe('R16: no secret is', () => {
     ['an explanation', 'Password: ask Ann, she keeps it in the safe at work'],
     ['a number', 'max_tokens: 4096, token_count = 123456789'],
     ['a limit', '"maxOutputTokens": 200000, "tokenLimit": 1048576'],
+    ['a page about tokens', 'api_key_page: https://x.test/a/1a2b3c4d5e6f7g8h9i0j'],
     ['a date alone', 'last token: 2024-12-01T10:20:30.123Z, secret: 20241201T102030Z'],
     ['a date', 'token_expires: 2024-12-01T10:20:30.123Z'],
     ['a name of a secret', 'secretName: my-app-tls-cert-v2-2024'],
@@ -121,8 +122,12 @@ describe('R16: no secret is', () => {
     ['names with dots', 'a1b2c3d4e5f6g7h8i9j0k1l2.module.exports-of-something-very-long-1a2b3c'],
     ['words in an address', 'postgres://user:password@localhost/db, amqp://user:pass@mq'],
     ['a name for a password', 'postgres://postgres:postgres@localhost, amqp://guest:guest@mq'],
+    ['letters in an address', "new URL('https://a:b@x.test'), ftp://me:pw@x.test"],
     ['stars in an address', 'redis://:****@cache:6379'],
-    ['a user of a container', 'docker run -u 1000:1000 node, chown -R node:node /app'],
+    [
+      'a user of a container',
+      'docker run -u 1000:1000 node, docker run -u node:webserver node, chown -R node:node /app',
+    ],
     ['colours', 'color: #1a2b3c; background: #fff8e7cc; --token-color: #a1b2c3'],
     ['a class of CSS', '.sk-circle-fade-dot-animation-delay-2s { } .mask-image-sk-1 { }'],
     [

@@ -41,6 +41,13 @@ describe('R16: every kind is found, the whole of it and no more', () => {
     ])
   })
 
+  test('a key with headers, and without its end', () => {
+    const draw = new Draw(1)
+    const headers = `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,${draw.hex(32).toUpperCase()}`
+    const text = `-----BEGIN RSA PRIVATE KEY-----\n${headers}\n\n${draw.alnum(64)}\n${draw.alnum(64)}`
+    expect(found(`a ${text} b`)).toEqual([{ rule: 'private-key', text }])
+  })
+
   test('a PuTTY key', () => {
     const draw = new Draw(1)
     const lines = `Encryption: none\nPrivate-Lines: 2\n${draw.alnum(64)}\n${draw.alnum(64)}`
@@ -125,6 +132,16 @@ describe('R16: a value drawn by chance is found in every spelling of its assignm
       const secret = [part(), part(), part(), part(), part()].join('')
       expect(found(`api_key=${secret}`).map(({ text }) => text)).toEqual([secret])
     }
+  })
+
+  test('a value with a quote in it, all of it', () => {
+    const secret = `${new Draw(1).value(12)}\\"${new Draw(2).value(12)}`
+    expect(found(`{"password": "${secret}"}`).map(({ text }) => text)).toEqual([secret])
+  })
+
+  test('a password with an @ in it, all of it', () => {
+    const secret = `${new Draw(1).value(6)}@${new Draw(2).value(6)}`
+    expect(found(`postgres://app:${secret}@db/app`)).toEqual([{ rule: 'url-password', text: secret }])
   })
 
   test('a value as long as one likes, all of it', () => {
