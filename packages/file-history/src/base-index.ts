@@ -15,6 +15,8 @@ export interface Base {
   files: Map<string, WalkedFile>
   unreadable: Set<string>
   copied: BaseIndex
+  /** Keys of the files of which something was recorded by then; absent: nobody knows any more. */
+  known?: ReadonlySet<string>
 }
 
 /** Names of the files that {@link writeBaseIndex} makes. */

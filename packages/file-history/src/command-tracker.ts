@@ -92,10 +92,11 @@ export class CommandTracker implements CommandView {
   async #prepare(messageId: string): Promise<Base> {
     const { log, changes } = this.#options
     const since = await changes.anchor(messageId)
+    const known = new Set(changes.knownKeys)
     const walked = await this.#walk([])
     const isKept = this.#lost.size > 0
     const copied = await this.#copies.take(walked.files.values(), this.#inUse(), this.#options, isKept)
-    const base = { id: log.nextCommandId(), since, ...walked, copied }
+    const base = { id: log.nextCommandId(), since, ...walked, copied, known }
     this.#running.add(base)
     return base
   }
@@ -167,7 +168,7 @@ export class CommandTracker implements CommandView {
     const { covered, uncovered } = await this.#changesSince(base, now)
     const touched: string[] = []
     for (const key of covered) {
-      const isRecorded = await changes.track(key, this.#copyOf(base, key), messageId, base.since)
+      const isRecorded = await changes.track(key, this.#copyOf(base, key), messageId, base)
       if (isRecorded) touched.push(key)
       else uncovered.add(key)
     }
@@ -197,7 +198,7 @@ export class CommandTracker implements CommandView {
     const { covered, uncovered } = await this.#changesSince(base, now)
     const changed: string[] = []
     for (const key of covered) {
-      const isRecorded = await changes.track(key, this.#firstCopyOf(base, key), messageId, base.since)
+      const isRecorded = await changes.track(key, this.#firstCopyOf(base, key), messageId, base)
       if (isRecorded && (await changes.recordState(key, messageId))) changed.push(key)
       else uncovered.add(key)
     }

@@ -23,10 +23,15 @@ export class ChangeTracker {
    * then, unless it is in it. Of a snapshot made while the command ran nobody knows what it held.
    *
    * @param before the copy of it; `null`: it was absent
-   * @param since the newest snapshot at the beginning
+   * @param base the newest snapshot at the beginning, and the files of which something was recorded by then
    * @returns whether it could be recorded: not if its copy is gone or cannot be read, or that snapshot is gone
    */
-  async track(key: string, before: string | null, messageId: string, since: Anchor): Promise<boolean> {
+  async track(
+    key: string,
+    before: string | null,
+    messageId: string,
+    { since, known }: { since: Anchor; known?: ReadonlySet<string> },
+  ): Promise<boolean> {
     const { root, cell } = this.#recording.options
     if (since === null && cell.getState().snapshots.length === 0) await this.#snapshots.ensureFirst(messageId)
     else if (since !== null && !this.#recording.commits.isTarget(since)) return false
@@ -38,8 +43,9 @@ export class ChangeTracker {
       const joined = since ?? this.#recording.commits.anchor ?? undefined
       const path = join(root, key)
       const file = { key, path, parent: dirname(path) }
-      // An edit while the command ran has recorded a later state.
-      const order = backupOf(snapshots.at(-1), key) === undefined ? 'next' : 'first'
+      // All that is recorded of it may be of a later state: what an edit has found while the command ran.
+      const isLater = backupOf(snapshots.at(-1), key) !== undefined && known?.has(key) === false
+      const order = isLater ? 'first' : 'next'
       return this.#recording.backups.keepingFirst(key, async () => {
         const backup =
           before === null
@@ -60,6 +66,11 @@ export class ChangeTracker {
   /** Keys of every file that some snapshot holds. */
   get trackedKeys(): ReadonlySet<string> {
     return this.#recording.options.cell.getState().trackedFiles
+  }
+
+  /** Keys of every file of which something was recorded, or that changed without a record. */
+  get knownKeys(): Iterable<string> {
+    return this.#recording.options.versions.keys()
   }
 
   /** See {@link SnapshotTaker.noteUnrecorded}. */

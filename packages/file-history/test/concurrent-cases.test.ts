@@ -234,6 +234,25 @@ test('what a command changed joins no snapshot that is evicted meanwhile', async
   expect(await command).toMatchObject({ changed: [], untracked: [work.path('a.txt')] })
 })
 
+test('what a file was before a command is not what it was before another of which nothing was recorded', async () => {
+  history = await work.open({ maxSnapshots: 3 })
+  await history.makeSnapshot('m')
+  await history.trackCommand('c', async () => {
+    for (const id of ['n', 'o', 'p']) await history.makeSnapshot(id)
+    await work.write('a.txt', large('a2'))
+  })
+  await history.trackCommand('d', async () => {
+    await work.write('a.txt', large('a3'))
+    await history.trackEdit('a.txt', 'e')
+  })
+  expect(ids()).toEqual(['p', 'd', 'e'])
+  expect([await at('p', 'a.txt'), await at('d', 'a.txt'), await at('e', 'a.txt')]).toEqual([
+    'unknown',
+    'a2',
+    'a3',
+  ])
+})
+
 test('trackEdit resolves after a snapshot that was called before has looked at the file', async () => {
   history = await work.open()
   await history.makeSnapshot('m')
