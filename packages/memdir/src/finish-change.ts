@@ -80,7 +80,8 @@ function stateOf(step: IntentStep, bytes: Buffer | undefined): Seen['state'] {
   return 'other'
 }
 
-async function planRest(dir: string, { file, steps }: Intent, seen: readonly Seen[]): Promise<FileChange[]> {
+async function planRest(dir: string, intent: Intent, seen: readonly Seen[]): Promise<FileChange[]> {
+  const { file } = intent
   const looked = seen.map((one) => withLines(one, file))
   const kept = looked.filter(({ step }) => isKept(step))
   const main = looked.filter(({ step }) => !isKept(step))
@@ -98,9 +99,17 @@ async function planRest(dir: string, { file, steps }: Intent, seen: readonly See
     if (change === undefined || (change.after === undefined && !isKeptStill)) break
     changes.push(change)
   }
-  if (changes.length > 0) return changes
-  const lines = steps.find((step) => step.lines !== undefined)?.lines
   const topic = main.find(({ step }) => step.path === file)
+  return changes.length > 0 ? changes : planMissingLine(dir, intent, topic)
+}
+
+/** The line of a topic that stays as somebody made it, where the change is why there is none. */
+async function planMissingLine(
+  dir: string,
+  { file, steps }: Intent,
+  topic: Seen | undefined,
+): Promise<FileChange[]> {
+  const lines = steps.find((step) => step.lines !== undefined)?.lines
   if (file === undefined || lines === undefined || topic?.bytes === undefined) return []
   const isOurDoing = lines.before.length === 0 || lines.after.length === 0
   if (!isOurDoing || linesFor(await readIndex(dir), file).length > 0) return []
