@@ -6,7 +6,7 @@ import { scanForSecrets } from './scan-secrets.ts'
 import { MEMORY_TYPES } from './topic-file.ts'
 
 /** How many UTF-8 bytes a memory may have: name, description, hook and body together. */
-export const MAX_MEMORY_BYTES = 65_536
+const MAX_MEMORY_BYTES = 65_536
 
 /**
  * Refuses what cannot be a memory and what is not worth being one.
