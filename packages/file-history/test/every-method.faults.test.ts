@@ -213,7 +213,7 @@ async function tryOnce(method: Method, wanted: Outcome, fault: Fault): Promise<b
 }
 
 /** How many moments of a call are tried; the long run tries each, in each way. */
-const MOMENTS = isLong ? Infinity : 6
+const MOMENTS = isLong ? Infinity : 4
 
 test.each(Object.keys(METHODS))(
   '%s, with any file operation failing: a documented error or success, no loss, and then it works as ever',
