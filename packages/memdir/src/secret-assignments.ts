@@ -6,9 +6,14 @@ import { isPlaceholder, LOOKED_AT, looksRandom } from './secret-values.ts'
 const NAMES =
   /pass(?:word|wd|wort|phrase|code)|pwd|secret|token|(?:api|access|auth|private|account|encryption|signing|master|service)[_\- ]?key|credential|authorization|\bauth\b|_auth\b|\bsig(?==)|密码|密碼|口令|密钥|密鑰|パスワード|비밀번호|пароль|contraseña|mot de passe/gi
 const PASSWORD = /pass|pwd|密码|密碼|口令|パスワード|비밀번호|пароль|contraseña/i
-/** What such a name ends with when its value is no secret. */
-const NO_SECRET =
-  /(?:names?|file|path|dir|ur[li]|endpoint|type|hash|digest|sha\d{0,3}|checksum|count|limit|length|size|field|ttl|age|expiry|expires|ids?|header|prefix|pattern|regex|policy|version|ref|arn|hint|label|public|status|at|ms|class)$/i
+/** Words that such a name ends with when its value is no secret. */
+const NO_SECRET_WORDS =
+  'name|names|file|path|dir|url|uri|endpoint|type|hash|digest|sha|sha1|sha256|sha512|checksum|count|limit|length|size|field|' +
+  'ttl|age|expiry|expires|id|ids|header|prefix|pattern|regex|policy|version|ref|arn|hint|label|public|status|at|ms|class'
+const NO_SECRET = new RegExp(`(?:^|[_.-])(?:${NO_SECRET_WORDS})$`, 'i')
+const NO_SECRET_CAMEL = new RegExp(
+  `(?:${NO_SECRET_WORDS.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase())})$`,
+)
 
 const MAX_NAME = 64
 const MAX_BLANKS = 16
@@ -21,7 +26,7 @@ export function findAssignments(text: string, runs: Runs): Match[] {
     const end = Math.min(runs.end('dotted', NAMES.lastIndex), NAMES.lastIndex + MAX_NAME)
     const ending = text.slice(NAMES.lastIndex, end)
     NAMES.lastIndex = end
-    if (NO_SECRET.test(ending)) continue
+    if (NO_SECRET.test(ending) || NO_SECRET_CAMEL.test(ending)) continue
     // A method of what has such a name: `token.startsWith('…')`.
     if (ending.includes('.') && text.charAt(end) === '(') continue
     const value = valueAfter(text, end, {

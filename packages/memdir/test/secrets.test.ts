@@ -104,6 +104,8 @@ describe('R16: a value drawn by chance is found in every spelling of its assignm
     `client_secret=${value}`,
     `MY_APP_TOKEN=${value}`,
     `DB_PASSWORD=${value}`,
+    `API_KEY_STAGE=${value}`,
+    `tokenParams: "${value}"`,
     `password = ${value}`,
     `machine x login ann password ${value}`,
     `//registry.npmjs.org/:_authToken=${value}`,
