@@ -1,68 +1,138 @@
 import { cutText } from './cut-text.ts'
+import { findExact, findMistyped, MAX_COUNTED } from './find-word.ts'
+import type { WordMatch } from './find-word.ts'
+import { foldText } from './fold-text.ts'
 import type { Memory } from './memory.ts'
+import { parseQuery } from './search-words.ts'
+import type { SearchWord } from './search-words.ts'
 
 /** A memory that was found. */
 export interface SearchHit {
   memory: Memory
   /** Greater is better; comparable within one search only. */
   score: number
-  /** One line of the memory, around the first word found. */
+  /** One line of the memory, around what was found. */
   snippet: string
 }
 
-const WEIGHTS = { name: 8, description: 4, body: 1 } as const
-/** A word that fills a long body must not beat one in a name. */
-const MAX_COUNTED = 5
+/** What a word adds that is found there; the sum stays below 1. */
+const WEIGHTS = { name: 0.6, description: 0.27, body: 0.1 } as const
+type Field = keyof typeof WEIGHTS
+const FIELDS: readonly Field[] = ['name', 'description', 'body']
 const SNIPPET_UNITS = 160
 const SNIPPET_LEAD = 40
 
+/** How one word of the query stands in a memory. */
+interface Found {
+  isExact: boolean
+  /** From 0 to 1. */
+  closeness: number
+  /** Where it stands so, in the folded fields. */
+  at: Partial<Record<Field, number>>
+}
+/** For each word of the query. */
+type FoundWords = readonly (Found | undefined)[]
+
 /**
- * The memories that hold at least one word of the query in name, description or body, best first: those that
- * hold more of the words, then those that hold them in the name, and often. Case, accents' spelling and width
- * do not matter; a word is found inside longer ones, so that text without blanks between words works too.
+ * The memories that hold at least one word of the query in name, description or body, best first: those that hold all
+ * of its words, then those that hold more of them, rare ones counting more; a word as it was typed before one with
+ * typing errors, in the name before the description, there before the body.
+ *
+ * Case, accents and width do not matter, and a word is found inside longer ones. One typing error is forgiven in words
+ * of 4 to 7 letters, two in longer ones, none where digits are. Of the query the first 1,000 characters and 32 words
+ * count.
  */
 export function searchMemories(memories: readonly Memory[], query: string): SearchHit[] {
-  const words = [
-    ...new Set(
-      fold(query)
-        .split(/\s+/)
-        .filter((word) => word !== ''),
-    ),
-  ]
+  const words = parseQuery(query)
+  const found = memories.map((memory) => findIn(memory, words))
+  const weights = words.map((word, index) => weightOf(word, found, index))
   return memories
-    .flatMap((memory) => {
-      const score = words.reduce((sum, word) => sum + scoreWord(memory, word), 0)
-      return score === 0 ? [] : [{ memory, score, snippet: snippetOf(memory, words) }]
+    .flatMap((memory, place) => {
+      const here = found[place] ?? []
+      const score = scoreOf(here, weights)
+      return score === 0 ? [] : [{ memory, score, here }]
     })
     .toSorted((a, b) => b.score - a.score || (a.memory.file < b.memory.file ? -1 : 1))
+    .map(({ memory, score, here }) => ({ memory, score, snippet: snippetOf(memory, here, weights) }))
 }
 
-/** Each word found counts more than all that one word can collect. */
-function scoreWord(memory: Memory, word: string): number {
-  const found =
-    WEIGHTS.name * count(memory.name, word) +
-    WEIGHTS.description * count(memory.description, word) +
-    WEIGHTS.body * count(memory.body, word)
-  const most = MAX_COUNTED * (WEIGHTS.name + WEIGHTS.description + WEIGHTS.body)
-  return found === 0 ? 0 : most + found
+function findIn(memory: Memory, words: readonly SearchWord[]): FoundWords {
+  const texts = FIELDS.map((field) => [field, foldText(memory[field])] as const)
+  return words.map((word) => findWord(texts, word, findExact) ?? findWord(texts, word, findMistyped))
 }
 
-function count(text: string, word: string): number {
-  return Math.min(MAX_COUNTED, fold(text).split(word).length - 1)
+function findWord(
+  texts: readonly (readonly [Field, string])[],
+  word: SearchWord,
+  find: (text: string, word: SearchWord) => WordMatch | undefined,
+): Found | undefined {
+  let found: Found | undefined
+  for (const [field, text] of texts) {
+    const match = find(text, word)
+    if (match === undefined) continue
+    found ??= { isExact: match.isExact, closeness: 0, at: {} }
+    found.closeness += WEIGHTS[field] * match.quality + (0.005 * match.count) / MAX_COUNTED
+    found.at[field] = match.at
+  }
+  return found
 }
 
-function fold(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
+/** A word that few memories hold says more than one that most do. */
+function weightOf(word: SearchWord, found: readonly FoundWords[], index: number): number {
+  const holders = found.filter((here) => here[index] !== undefined).length
+  const rarity = Math.log(1 + (found.length + 1) / (holders + 1))
+  return word.kind === 'part' ? rarity * word.share : rarity
 }
 
-function snippetOf(memory: Memory, words: readonly string[]): string {
-  const fields = [memory.body, memory.description, memory.name].map((text) =>
-    text.replace(/\s+/g, ' ').trim(),
-  )
-  const field = fields.find((text) => words.some((word) => fold(text).includes(word))) ?? ''
-  const at = Math.min(...words.map((word) => fold(field).indexOf(word)).filter((index) => index >= 0))
-  // Folding can change lengths, so the place is near, not exact; all that matters is to show its surroundings.
-  const skipped = cutText(field, Math.max(0, at - SNIPPET_LEAD))
-  const shown = cutText(field.slice(skipped.length), SNIPPET_UNITS)
-  return `${skipped === '' ? '' : '…'}${shown}${skipped.length + shown.length < field.length ? '…' : ''}`
+/** 0: nothing found. What is held decides, then how near it is; to hold all beats everything else. */
+function scoreOf(here: FoundWords, weights: readonly number[]): number {
+  let held = 0
+  let near = 0
+  let total = 0
+  for (const [index, weight] of weights.entries()) {
+    const one = here[index]
+    total += weight
+    if (one === undefined) continue
+    held += weight
+    near += weight * ((one.isExact ? 0.5 : 0) + one.closeness / 2)
+  }
+  if (held === 0) return 0
+  const holdsAll = here.every((one) => one !== undefined)
+  return (holdsAll ? 2 : 0) + held / total + near / held / 2
+}
+
+/** Around the most telling word that the body holds, else the description, else the name. */
+function snippetOf(memory: Memory, here: FoundWords, weights: readonly number[]): string {
+  for (const field of FIELDS.toReversed()) {
+    let best: { at: number; rank: number } | undefined
+    for (const [index, one] of here.entries()) {
+      const at = one?.at[field]
+      const rank = (weights[index] ?? 0) + (one?.isExact ? 100 : 0)
+      if (at !== undefined && rank > (best?.rank ?? 0)) best = { at, rank }
+    }
+    if (best !== undefined) return lineAround(memory[field], placeOf(memory[field], best.at))
+  }
+  return ''
+}
+
+/** The place in a text of a place in it when folded, which can be longer or shorter. */
+function placeOf(text: string, folded: number): number {
+  let low = 0
+  let high = text.length
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (foldText(text.slice(0, middle)).length < folded) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function lineAround(text: string, at: number): string {
+  const skipped = cutText(text, Math.max(0, at - SNIPPET_LEAD)).length
+  // More than is shown, since runs of blanks become one.
+  const part = text.slice(skipped, skipped + 4 * SNIPPET_UNITS)
+  const line = part.replace(/\s+/g, ' ').trim()
+  const shown = cutText(line, SNIPPET_UNITS)
+  const isCut = shown.length < line.length || text.slice(skipped + part.length).trim() !== ''
+  return `${text.slice(0, skipped).trim() === '' ? '' : '…'}${shown}${isCut ? '…' : ''}`
 }

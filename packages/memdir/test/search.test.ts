@@ -53,7 +53,9 @@ test('what is nowhere is not found, and nothing finds nothing', async () => {
 
 test('characters with a meaning elsewhere are just characters', async () => {
   expect(await found('.*')).toEqual([])
-  expect(await found('(staging')).toEqual([])
+  expect(await found('(staging')).toEqual(['Deploy'])
+  expect(await found('[d-f]eploy+')).toEqual(['Deploy', 'Release notes'])
+  expect(await found('\\')).toEqual([])
 })
 
 test('the snippet is one line around the first word found', async () => {
