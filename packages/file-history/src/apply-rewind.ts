@@ -9,6 +9,7 @@ import { byPath } from './plan-rewind.ts'
 import type { FileWrite, NamedFile, RewindResult } from './plan-rewind.ts'
 import { deletionsFirst, writeFile } from './restore-file.ts'
 import type { Outcome, Sighting } from './restore-file.ts'
+import { isBehindLink } from './standing.ts'
 
 /** What an operation needs around it. */
 export interface ApplyContext {
@@ -61,7 +62,8 @@ export async function applyOperation(
     }
     if (operation.files.length > 0) await begin(log, operation)
   } catch (error) {
-    if (log.pending === undefined) await discard(kept, planned.length)
+    // What the journal may hold needs its bytes.
+    if (!log.owes) await discard(kept, planned.length)
     throw error
   }
   if (operation.files.length === 0) {
@@ -130,10 +132,15 @@ async function keep(
   const { key: trackingPath, path, realPath, before, after, source } = file
   const record = { trackingPath, path, realPath, before, after, source }
   if (before === null) return { record: { ...record, kept: null } }
+  if (await isBehindLink(realPath)) return undefined
   const atMs = Date.now()
   const stats = statNow(realPath)
   const state = stats && (await copyLive(realPath, join(dir, name)))
-  if (!state || !isSameState(state, before)) return undefined
+  if (!state || !isSameState(state, before)) {
+    // Of bytes that nobody planned on none stays.
+    await removeScratch(join(dir, name))
+    return undefined
+  }
   return { record: { ...record, kept: name }, seen: { look: lookOf(stats, state), atMs } }
 }
 
@@ -142,8 +149,7 @@ async function begin(log: EditLog, operation: Operation): Promise<void> {
     await log.append([operation])
   } catch (error) {
     // Nothing was touched. But a line that arrived whole before the failure must not be met as a pending rewind.
-    const isWritten = await log.holdsOperation(operation.id).catch(() => true)
-    if (isWritten) await log.adopt(operation).catch(() => undefined)
+    await log.disown(operation).catch(() => undefined)
     throw error
   }
 }

@@ -15,6 +15,7 @@ export class Commits {
   readonly #log: EditLog
   readonly #clock: () => Date
   readonly #append: (record: LedgerRecord) => Promise<void>
+  #isUnsure = false
   /** Snapshots over the limit at opening, until it is recorded that they are evicted. */
   #overdue: readonly Snapshot[]
 
@@ -30,6 +31,11 @@ export class Commits {
     this.#log = parts.log
     this.#clock = parts.clock
     this.#overdue = parts.overdue
+  }
+
+  /** Whether a record that was taken back may stand in the ledger: the backups that it names have to stay. */
+  get isUnsure(): boolean {
+    return this.#isUnsure
   }
 
   now(): string {
@@ -95,6 +101,7 @@ export class Commits {
       const line = record()
       await this.#append(line)
     } catch (error) {
+      this.#isUnsure = true
       try {
         this.#cell.setState(takeBack)
       } catch {

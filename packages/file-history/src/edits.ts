@@ -51,6 +51,8 @@ export class EditLog {
   #here: { history?: FileHistoryState; identities: ReadonlySet<string> } = { identities: new Set() }
   #commandsSeen = 0
   #sequence = 0
+  /** Is written before all else. */
+  #owed: readonly EditRecord[] = []
   readonly #writes = new Batches<EditRecord>((records) => this.#write(records))
 
   private constructor(path: string) {
@@ -86,24 +88,24 @@ export class EditLog {
   }
 
   async #write(records: readonly EditRecord[]): Promise<void> {
-    await appendJsonLines(this.path, records)
+    const owed = this.#owed
+    await appendJsonLines(this.path, [...owed, ...records])
+    this.#owed = this.#owed.slice(owed.length)
     for (const record of records) this.#apply(record)
   }
 
-  /** Whether the journal holds the operation, though appending it failed; it may have been written whole. */
-  async holdsOperation(id: string): Promise<boolean> {
-    const { lines } = await readJsonLines(this.path)
-    return lines.some(({ value }) => value['type'] === 'rewind' && value['id'] === id)
+  /**
+   * Says of an operation whose record may have reached the file, although the append failed, that it touched nothing.
+   * Where that cannot be written now, it is written before all else that is.
+   */
+  disown({ id, timestamp }: Operation): Promise<void> {
+    this.#owed = [...this.#owed, { type: 'rewind-end', id, outcome: 'undone', timestamp }]
+    return this.append([])
   }
 
-  /**
-   * Takes an operation in whose record reached the file although the append failed, and ends it: it touched nothing.
-   * Where ending it fails too, it is pending, as whoever opens the log next would find it.
-   */
-  adopt(operation: Operation): Promise<void> {
-    this.#apply(operation)
-    const { id, timestamp } = operation
-    return this.append([{ type: 'rewind-end', id, outcome: 'undone', timestamp }])
+  /** Whether the file may hold an operation of which {@link disown} could not yet say so. */
+  get owes(): boolean {
+    return this.#owed.length > 0
   }
 
   #apply(record: EditRecord): void {

@@ -2,7 +2,7 @@ import { LociError } from '@loci/disk'
 import type { Lease } from '@loci/disk'
 import { applyOperation, sortResult } from './apply-rewind.ts'
 import type { ApplyContext } from './apply-rewind.ts'
-import { chooseFiles } from './choose-files.ts'
+import { chooseFiles, conflictError } from './choose-files.ts'
 import type { FileChange } from './describe-change.ts'
 import { diffSnapshots, readFileAt } from './diff-snapshots.ts'
 import type { FileHistory } from './file-history.ts'
@@ -12,7 +12,7 @@ import type { HistoryUsage } from './gc.ts'
 import type { HistoryParts } from './history-parts.ts'
 import { findSnapshot } from './content-at.ts'
 import type { HistoryView } from './content-at.ts'
-import { makePlan } from './plan-rewind.ts'
+import { describePlan, planFiles } from './plan-rewind.ts'
 import type { RewindPlan, RewindResult } from './plan-rewind.ts'
 import type { PastRewind } from './past-rewinds.ts'
 import type { RecordingOptions } from './recording.ts'
@@ -65,7 +65,8 @@ export class OpenHistory implements FileHistory {
     return this.#read(async () => {
       const isWritable = this.#lease !== undefined && this.pendingRewind === null
       if (isWritable) await this.#settleCommands()
-      return (await makePlan(this.#view(), messageId, options.paths)).plan
+      const view = this.#view()
+      return describePlan(view, await planFiles(view, messageId, options.paths))
     })
   }
 
@@ -80,8 +81,10 @@ export class OpenHistory implements FileHistory {
     return this.#change(async () => {
       const given = typeof target === 'string' ? undefined : target
       const messageId = typeof target === 'string' ? target : target.messageId
-      const detailed = await makePlan(this.#view(), messageId, options.paths ?? given?.paths)
-      const { result, chosen } = chooseFiles(detailed, given, onConflict)
+      const view = this.#view()
+      const planned = await planFiles(view, messageId, options.paths ?? given?.paths)
+      const { result, chosen, refused } = chooseFiles(planned, given, onConflict)
+      if (refused) throw conflictError(await describePlan(view, planned), refused)
       signal?.throwIfAborted()
       const applied = await applyOperation(this.#applying(), 'rewind', messageId, chosen)
       return sortResult({
@@ -136,6 +139,7 @@ export class OpenHistory implements FileHistory {
       if (!dryRun && !isBaseInUse) await this.#parts.commands.forget()
       return collectGarbage({
         ...this.#options,
+        isLedgerDamaged: this.#parts.recording.isLedgerUnsure,
         state: this.#state(),
         isBaseInUse,
         dryRun,

@@ -76,21 +76,6 @@ export interface PlannedRewind {
   skipped: NamedFile[]
 }
 
-/** A plan with what its execution needs. */
-export interface DetailedPlan extends PlannedRewind {
-  plan: RewindPlan
-}
-
-/** {@link planFiles}, with the plan for those who ask for it. */
-export async function makePlan(
-  view: HistoryView,
-  messageId: string,
-  paths: readonly string[] | undefined,
-): Promise<DetailedPlan> {
-  const planned = await planFiles(view, messageId, paths)
-  return { ...planned, plan: await describePlan(view, planned) }
-}
-
 /** Compares the tracked files with the snapshot. Reads only. `paths`: files, or directories with all below them. */
 export async function planFiles(
   view: HistoryView,

@@ -52,6 +52,11 @@ export class Recording {
     this.backups = new VersionedBackups(options, options.cell.getState().snapshots)
   }
 
+  /** Whether the ledger may hold records that are not in the state: then no backup is removed. */
+  get isLedgerUnsure(): boolean {
+    return this.options.isLedgerDamaged || this.commits.isUnsure
+  }
+
   /** Notes in which state the agent left a file. */
   async noteState(key: string, look: Look, messageId: string): Promise<void> {
     // Something else has taken its place just now: no state in which anybody left the file.

@@ -9,6 +9,7 @@ import { filesNotUndone, unfinishedUndo } from './past-rewinds.ts'
 import type { PastRewind } from './past-rewinds.ts'
 import type { FileWrite, RewindResult } from './plan-rewind.ts'
 import { deletionsFirst, madeDirectories, restoreName, writeFile } from './restore-file.ts'
+import { BEHIND_LINK, isBehindLink } from './standing.ts'
 import type { FileStep, Outcome } from './restore-file.ts'
 
 /** The rewinds and undos that wrote something, newest first. */
@@ -123,6 +124,7 @@ async function planUndo(
   { onConflict, isRoom }: { onConflict: 'skip' | 'overwrite'; isRoom: boolean },
 ): Promise<FileWrite | Outcome> {
   const { trackingPath: key, path, realPath, before: after, kept: source } = file
+  if (await isBehindLink(realPath)) return { kind: 'skipped', reason: BEHIND_LINK }
   const look = await lookAt(realPath)
   const isNoFile = look.kind === 'absent' || (look.kind === 'directory' && (after === null || isRoom))
   if (look.kind !== 'file' && !isNoFile) {
@@ -209,6 +211,7 @@ export async function resolveOperation(context: ApplyContext, how: 'finish' | 'u
 async function resolveFile(dir: string, step: FileStep): Promise<Outcome> {
   const { file } = step
   try {
+    if (await isBehindLink(file.realPath)) return { kind: 'skipped', reason: BEHIND_LINK }
     // What the interruption may have left of the file in the making.
     const scratch = restoreName(file.realPath)
     if (statNow(scratch) !== undefined) await files.unlink(scratch)

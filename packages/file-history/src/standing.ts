@@ -32,6 +32,14 @@ function realNow(path: string): string | undefined {
   }
 }
 
+/** Why a file is left alone. */
+export const BEHIND_LINK = 'its directory is reached through a link now'
+
+/** Whether the directory of `path`, which was a real path when it was recorded, is reached through a link now. */
+export async function isBehindLink(path: string): Promise<boolean> {
+  return (await directoryOf(dirname(path))) !== dirname(path)
+}
+
 /** What stands where a directory above `path` has to be, and is none; `undefined`: nothing does. */
 export function findBlocker(path: string): string | undefined {
   for (let parent = dirname(path); ; parent = dirname(parent)) {

@@ -209,7 +209,8 @@ export class SnapshotTaker {
     ]
     // Without these lines the files show as conflicts: no reason to take a recorded snapshot back.
     if (lines.length > 0) await log.append(lines).catch(() => undefined)
-    await evictOldest({ ...this.#recording.options, sizes: this.#sizes })
+    const isLedgerDamaged = this.#recording.isLedgerUnsure
+    await evictOldest({ ...this.#recording.options, isLedgerDamaged, sizes: this.#sizes })
     return snapshot
   }
 }

@@ -114,7 +114,10 @@ class TreeWalk implements Walk {
       if (stats === 'unreadable') this.unreadable.add(key)
       // Listed but not there: it went away just now, or its name is no UTF-8 and cannot be spelled.
       else if (stats !== undefined) this.#see(key, stats, rules)
-      else if (name.includes('\uFFFD')) this.files.set(key, await lookUnspellable(path, key))
+      // So is one that reads as the name of another file: neither is covered then.
+      const isOdd =
+        name.includes('\uFFFD') && (stats === undefined || names.indexOf(name) < names.lastIndexOf(name))
+      if (isOdd) this.files.set(key, await lookUnspellable(path, key, this.files.get(key)?.stamp))
     }
   }
 
@@ -164,13 +167,13 @@ function walkedFile(key: string, kind: WalkedFile['kind'], stats: FileStats, isI
   }
 }
 
-async function lookUnspellable(folder: string, key: string): Promise<WalkedFile> {
+async function lookUnspellable(folder: string, key: string, twin = ''): Promise<WalkedFile> {
   const stamps = await files.statUndecodable(folder).then(
     (stats) => [...stats].map(([name, each]) => `${name} ${stampOf(each)}`),
     // Gone, or not to be looked at: seen as another state, so that it is named.
     (error: unknown) => [errorMessage(error)],
   )
-  const stamp = stamps.join('\n')
+  const stamp = [twin, ...stamps].join('\n')
   return { key, kind: 'unspellable', sizeBytes: 0, mode: 0, stamp, ctimeMs: 0, isIgnored: false }
 }
 
