@@ -1,5 +1,7 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { files, orAbsent } from '@loci/disk'
 import type { Damage } from '@loci/disk'
+import { BACKUP_NAME } from './backup.ts'
 import { appendLines, isJsonObject, readJsonLines } from './json-lines.ts'
 import type { Backup, LedgerRecord, Snapshot } from './snapshot.ts'
 
@@ -41,6 +43,16 @@ export function fileLedger(path: string): BatchLedger {
   }
 }
 
+/** Backups beside no ledger are somebody's: it is lost, or these are a session's, whose ledger is its transcript. */
+async function missingLedger(path: string): Promise<Damage[]> {
+  if ((await orAbsent(files.lstat(path))) !== undefined) return []
+  const beside = (await orAbsent(files.readdir(dirname(path)))) ?? []
+  const count = beside.filter(({ name }) => BACKUP_NAME.test(name)).length
+  if (count === 0) return []
+  const message = `It is not there, and ${count} ${count === 1 ? 'backup is' : 'backups are'} beside it: nothing tells which files they are of`
+  return [{ kind: 'ledger-missing', path, message }]
+}
+
 /** The JSON of ledger records. That of the files is kept from one snapshot to the next, which often has the same. */
 export function recordText(): (record: LedgerRecord) => string {
   let last: { backups: Record<string, Backup>; text: string } | undefined
@@ -64,6 +76,7 @@ export async function readLedger(path: string): Promise<{ records: LedgerRecord[
     if (record) records.push(record)
     for (const message of problems) damage.push({ kind: 'bad-record', path, line, offset, message })
   }
+  if (lines.length === 0) damage.push(...(await missingLedger(path)))
   return { records, damage }
 }
 

@@ -105,8 +105,11 @@ describe.each(['trackEdit', 'makeSnapshot', 'gc', 'linkBackups'])(
         if (callUntil(what, moment) === undefined) kills += 1
         expect(filesBelow(work.root)).toEqual(before)
         if (what === 'linkBackups') {
-          if (existsSync(fork)) expect(await damageOf({ dir: fork, root: work.root })).toEqual([])
+          // Of a fork that was cut off the backups are there first.
+          const found = existsSync(fork) ? await damageOf({ dir: fork, root: work.root }) : []
+          expect(found.filter((line) => !line.startsWith('ledger-missing'))).toEqual([])
           await linkBackups({ fromDir: work.dir, toDir: fork })
+          expect(await damageOf({ dir: fork, root: work.root })).toEqual([])
           const shared = readdirSync(work.beside('saved')).filter((name) => /^\w{16}@v/.test(name))
           expect(readdirSync(fork)).toEqual(expect.arrayContaining(shared))
         }
