@@ -30,6 +30,18 @@ export function cutTextToBytes(text: string, maxBytes: number): string {
   return cutText(text, read)
 }
 
+/** How many of these UTF-8 bytes there are without a character at the end that goes on behind them. */
+export function completeLength(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0
+    if (byte < 0x80) break
+    if (byte < 0xc0) continue
+    const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2
+    return needed > back ? bytes.length - back : bytes.length
+  }
+  return bytes.length
+}
+
 function isHighSurrogate(text: string, index: number): boolean {
   const unit = text.charCodeAt(index)
   return unit >= 0xd800 && unit <= 0xdbff

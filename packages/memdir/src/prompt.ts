@@ -3,9 +3,8 @@ import type { MemoryDirs } from './dirs.ts'
 import { INDEX_FILE } from './file-name.ts'
 import { messageOf } from './folder.ts'
 import { memoryGuidance } from './guidance.ts'
-import { decode } from './index-file.ts'
-import { readRegular } from './read-regular.ts'
-import { truncateEntrypointContent } from './truncate.ts'
+import { readEntrypoint } from './read-entrypoint.ts'
+import type { EntrypointTruncation } from './truncate.ts'
 
 /** The part of an index that was passed on. */
 export interface LoadedIndex {
@@ -70,18 +69,16 @@ async function loadPart(source: {
 }): Promise<{ text?: string; loaded?: LoadedIndex }> {
   const { file, what } = source
   const heading = `${what} (${file}):`
-  let raw: string
+  let index: EntrypointTruncation | undefined
   try {
-    const read = await readRegular(file)
-    if (read === undefined) return {}
-    raw = decode(read.bytes)
+    index = await readEntrypoint(file)
   } catch (error) {
     return {
       text: `${heading}\n\n> It is there but could not be read, so what it holds is unknown. ${messageOf(error)}`,
     }
   }
-  const { content, warning, lineTruncated, byteTruncated } = truncateEntrypointContent(raw)
-  if (content === '') return {}
+  if (index === undefined || index.content === '') return {}
+  const { content, warning, lineTruncated, byteTruncated } = index
   return {
     text: [heading, content, ...(warning === undefined ? [] : [warning])].join('\n\n'),
     loaded: {

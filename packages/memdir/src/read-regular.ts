@@ -1,5 +1,5 @@
 import { files, LociError, OPEN_REGULAR, orAbsent } from '@loci/disk'
-import type { FileStats } from '@loci/disk'
+import type { FileStats, OpenFile } from '@loci/disk'
 
 /** A regular file as it was read. */
 export interface RegularFile {
@@ -8,13 +8,17 @@ export interface RegularFile {
 }
 
 /**
- * The bytes of a regular file; `undefined` if nothing has that name. The one way in which this package reads
- * files: it looks before it opens and never waits, whatever has been put in the place of the file.
+ * What `read` makes of a regular file that it is given open; `undefined` if nothing has that name. The one way in which
+ * this package opens files to read: it looks before it opens and never waits, whatever has been put in the place of
+ * the file.
  *
  * @throws {LociError} PATH_LINK when it is a link, a dangling one too; MEMORY_INVALID when it is a directory, FIFO,
  * socket or device; DISK_IO
  */
-export async function readRegular(path: string): Promise<RegularFile | undefined> {
+export async function withRegular<T>(
+  path: string,
+  read: (file: OpenFile, stats: FileStats) => Promise<T>,
+): Promise<T | undefined> {
   const seen = await orAbsent(files.lstat(path))
   if (seen === undefined) return undefined
   // Opening a device can do things, so the look comes first; what is opened may be another, so it is looked at too.
@@ -24,12 +28,19 @@ export async function readRegular(path: string): Promise<RegularFile | undefined
   try {
     const stats = await file.stat()
     checkRegular(path, stats)
-    const bytes = Buffer.alloc(Number(stats.size))
-    const length = await file.readFull(bytes, 0)
-    return { bytes: bytes.subarray(0, length), modifiedAtMs: Number(stats.mtimeMs) }
+    return await read(file, stats)
   } finally {
     await file.close()
   }
+}
+
+/** The bytes of a regular file, as {@link withRegular} opens it. */
+export function readRegular(path: string): Promise<RegularFile | undefined> {
+  return withRegular(path, async (file, stats) => {
+    const bytes = Buffer.alloc(Number(stats.size))
+    const length = await file.readFull(bytes, 0)
+    return { bytes: bytes.subarray(0, length), modifiedAtMs: Number(stats.mtimeMs) }
+  })
 }
 
 /** @throws {LociError} PATH_LINK, MEMORY_INVALID */

@@ -4,6 +4,8 @@ import { cutTextToBytes, ellipsize } from './cut-text.ts'
 export const MAX_ENTRYPOINT_LINES = 200
 /** How many UTF-8 bytes of one index are passed to the model. */
 export const MAX_ENTRYPOINT_BYTES = 25_000
+/** How much of the first line that was cut is looked at for the warning, in UTF-16 units. */
+const MAX_LOST_UNITS = 4096
 
 /** What is left of an index after the cut, and what the cut took. */
 export interface EntrypointTruncation {
@@ -35,20 +37,36 @@ export interface CleanLine {
  */
 export function truncateEntrypointContent(raw: string): EntrypointTruncation {
   const lines = cleanLines(raw).map(({ text }) => text)
-  const whole = lines.join('\n')
-  const lineCount = lines.length
-  const byteCount = Buffer.byteLength(whole)
-  const kept = lines.slice(0, MAX_ENTRYPOINT_LINES)
-  const lineTruncated = kept.length < lineCount
-  const fitting = countFitting(kept)
-  const byteTruncated = fitting < kept.length
+  const fitting = countFitting(lines.slice(0, MAX_ENTRYPOINT_LINES))
+  return finishCut({
+    lineCount: lines.length,
+    byteCount: Buffer.byteLength(lines.join('\n')),
+    kept: lines.slice(0, fitting),
+    first: lines[0] ?? '',
+    lost: lines[Math.max(fitting, 1)] ?? '',
+  })
+}
+
+/** The cleaned lines that fit, and what is needed of the others to say what was cut. */
+export interface Cut {
+  lineCount: number
+  byteCount: number
+  kept: readonly string[]
+  /** The first line, for when it alone does not fit; enough of it to be cut. */
+  first: string
+  /** The beginning of the first line, but for `first`, that is not passed on. */
+  lost: string
+}
+
+export function finishCut(cut: Cut): EntrypointTruncation {
+  const { lineCount, byteCount, kept, first } = cut
+  const lineTruncated = lineCount > MAX_ENTRYPOINT_LINES
+  const byteTruncated = kept.length < Math.min(lineCount, MAX_ENTRYPOINT_LINES)
   const content =
-    fitting === 0 && kept[0] !== undefined
-      ? cutTextToBytes(kept[0], MAX_ENTRYPOINT_BYTES)
-      : kept.slice(0, fitting).join('\n')
+    kept.length === 0 && lineCount > 0 ? cutTextToBytes(first, MAX_ENTRYPOINT_BYTES) : kept.join('\n')
   const sizes = { content, lineCount, byteCount, lineTruncated, byteTruncated }
   if (!lineTruncated && !byteTruncated) return sizes
-  return { ...sizes, warning: describeCut(sizes, lines, fitting) }
+  return { ...sizes, warning: describeCut(sizes, cut) }
 }
 
 /** How many of `lines` fit into the byte limit, each whole. */
@@ -61,21 +79,21 @@ function countFitting(lines: readonly string[]): number {
   return lines.length
 }
 
-function describeCut(sizes: EntrypointTruncation, lines: readonly string[], fitting: number): string {
+function describeCut(sizes: EntrypointTruncation, { kept, lost }: Cut): string {
   const { lineCount, byteCount, lineTruncated, byteTruncated } = sizes
   const limits = [
     ...(lineTruncated ? [`${MAX_ENTRYPOINT_LINES} lines`] : []),
     ...(byteTruncated ? [`${MAX_ENTRYPOINT_BYTES} bytes`] : []),
   ].join(' and of ')
   const loadedBytes = Buffer.byteLength(sizes.content)
-  const inside = fitting === 0 ? `line 1 after its first ${loadedBytes} bytes` : ''
-  const from = Math.max(fitting, 1)
-  const lost = lineCount - from
-  const first = ellipsize((lines[from] ?? '').trim(), 80)
+  const inside = kept.length === 0 ? `line 1 after its first ${loadedBytes} bytes` : ''
+  const from = Math.max(kept.length, 1)
+  const behind = lineCount - from
+  const first = ellipsize(lost.slice(0, MAX_LOST_UNITS).trim(), 80)
   const whole =
-    lost === 0
+    behind === 0
       ? ''
-      : `line ${from + 1} to ${lineCount} (${lost} of ${lineCount} lines), from: ${JSON.stringify(first)}`
+      : `line ${from + 1} to ${lineCount} (${behind} of ${lineCount} lines), from: ${JSON.stringify(first)}`
   const missing = [inside, whole].filter((part) => part !== '').join(', and ')
   return (
     `> Memory index cut: it has ${lineCount} lines and ${byteCount} bytes, over the limit of ${limits}. ` +
@@ -138,7 +156,8 @@ function commentEnd(
   const opened = lines[start]?.text.trim() ?? ''
   if (!opened.startsWith('<!--')) return undefined
   let line = start
-  let rest = opened.slice('<!--'.length)
+  // Two of the four units: `<!-->` is a comment, whole.
+  let rest = opened.slice(2)
   for (;;) {
     const close = rest.indexOf('-->')
     if (close === -1) {
@@ -151,6 +170,6 @@ function commentEnd(
     rest = rest.slice(close + '-->'.length).trim()
     if (rest === '') return line
     if (!rest.startsWith('<!--')) return undefined
-    rest = rest.slice('<!--'.length)
+    rest = rest.slice(2)
   }
 }

@@ -82,6 +82,7 @@ describe('what is cleaned off first', () => {
     ['front matter with CRLF and a mark', '\uFEFF---\r\nname: x\r\n---\r\n\r\n- a\r\n', '- a'],
     ['a comment on a line of its own', '<!-- hint -->\n- a\n  <!-- more -->  \n- b', '- a\n- b'],
     ['a comment over several lines', '- a\n<!-- one\n\n- not this\n-->\n- b', '- a\n- b'],
+    ['the shortest comment', '<!-->\n- a\n<!--->\n- b\n-->', '- a\n- b\n-->'],
     ['two comments on one line', '<!-- a --> <!-- b -->\n- a', '- a'],
     ['a comment that begins behind another', '<!-- a --> <!-- b\nc -->\n- a', '- a'],
     ['blank lines around the text', '\n \n\n- a\n\n- b\n\t\n\n', '- a\n\n- b'],
