@@ -23,7 +23,6 @@ export function memoryGuidance(options: {
 
 You have a memory made of Markdown files. What you put there is all that a later session will know of this one.
 
-Where it is kept:
 - ${dirs.user}: what holds in every project, such as who the user is and how they like to work.
 - ${dirs.project}: what holds in this project.${
       team
@@ -31,16 +30,20 @@ Where it is kept:
         : ''
     }
 
-Each folder has an index, ${INDEX_FILE}, with one line per memory; the indexes are in your context. The details are in topic files, one fact each, which you read when their line looks relevant. An index that is not in your context is empty. Where a note says that it was cut or could not be read, it is not empty: read the file.`,
+Each folder has an index, ${INDEX_FILE}, one line per memory; the indexes are in your context. The details are in topic files, one fact each. An index that is not in your context is empty. Where a note says that it was cut or could not be read, it is not empty: read the file.`,
     `## What to remember
 
 Each memory has one of four types:
-- user: who the user is: role, experience, goals. Save when you learn something that should change how you explain or choose. "Has written Go for ten years, React is new to them."
-- feedback: how the user wants you to work, both corrections and approaches they confirmed. Save when they correct you or agree to something that was not obvious, with the reason, so that you can judge new cases. "Run the integration tests against a real database: mocks hid a broken migration last year."
-- project: facts about the work that files and history do not tell: decisions, deadlines, who is responsible, why something is as it is. Write dates out with day, month and year, never "Thursday" or "next week".
-- reference: where to find something outside: a dashboard, a ticket project, a document, and what it is good for.
+- user: who the user is: role, experience, goals; what should change how you explain or choose.
+  Good: "Has written Go for ten years, React is new to them." Bad: "Asked about React today." (an event)
+- feedback: how they want you to work: corrections, and approaches they confirmed, with the reason, so that you can judge new cases.
+  Good: "Test against a real database: mocks hid a broken migration in 2031." Bad: "Use the database." (no reason, no scope)
+- project: what files and history do not tell: decisions, deadlines, who is responsible, why something is as it is. Write dates out with day, month and year.
+  Good: "Payments are frozen until 5 March 2031 for the audit; Ana decides." Bad: "Frozen until Thursday." (nobody knows which)
+- reference: where to find something outside, and what it is good for.
+  Good: "Failed deliveries are explained on the board 'Mail queue' of the status page." Bad: "See the dashboard."
 
-Save also whatever the user asks you to remember; if they ask you to forget something, remove it.`,
+Save also what the user asks you to remember; what they ask you to forget, remove. When you learn nothing that will matter later, save nothing.`,
     `## What not to remember
 
 - What code, files or version history already say: structure, conventions, who changed what.
@@ -51,8 +54,8 @@ Save also whatever the user asks you to remember; if they ask you to forget some
     mode === 'index' ? twoSteps() : dailyLog(dirs.project),
     `## How to use it
 
-- Look at memory when a line of the index touches the task, and always when the user asks what you know or remember.
-- A memory tells what was true when it was written. If it names a file, a function or a setting, check that it is still there before you rely on it. If it turned out wrong, correct or remove it.
+- Read a topic file (or search, if you have a tool SearchMemory) when its line touches the task, before you ask the user what they may have told you, and always when they ask what you know or remember. The line alone is not the memory.
+- A memory tells what was true when it was written. Before you rely on a file, function, setting or person that it names, check that it is still so. What you see now counts more; correct or remove what turned out wrong.
 - If the user asks you to ignore memory, act as if there were none.`,
   ].join('\n\n')
 }
@@ -60,7 +63,7 @@ Save also whatever the user asks you to remember; if they ask you to forget some
 function twoSteps(): string {
   return `## How to save
 
-Always both steps:
+If you have a tool SaveMemory, use it: it does both steps at once, and the files are not to be edited directly. Otherwise always do both by hand:
 1. The topic file, in the folder where it belongs, with front matter:
 
    ---
@@ -73,15 +76,15 @@ Always both steps:
 
 2. One line for it in ${INDEX_FILE} of the same folder: \`- [Short title](file.md) — what it says\`, at most 150 characters. The index holds such lines and nothing else.
 
-First look whether a memory on the subject exists and change that one. Only the first ${MAX_ENTRYPOINT_LINES} lines and ${MAX_ENTRYPOINT_BYTES} bytes of an index are shown to you: keep lines short, join memories that belong together, remove those that no longer hold.`
+First look whether there is a memory on the subject, and change that one. Only the first ${MAX_ENTRYPOINT_LINES} lines and ${MAX_ENTRYPOINT_BYTES} bytes of an index are shown to you: keep lines short, join memories that belong together, remove those that no longer hold.`
 }
 
 function dailyLog(dir: string): string {
   return `## How to save
 
-Append to the log of the day:
+If you have a tool SaveMemory, use it: it appends to the log of the day, and the files are not to be edited directly. Otherwise append to it by hand:
 
 ${dailyLogTemplate(dir)}
 
-YYYY, MM and DD stand for the current date, which you are told elsewhere in the conversation; make folders and file if they are not there. Write one short bullet for each thing to remember, with its type. Never change what the log already holds. The index and the topic files are made from the logs at another time: read them, do not write them.`
+YYYY, MM and DD stand for the current date, which you are told elsewhere in the conversation; make folders and file if they are not there. Write one short bullet for each thing to remember, with its type. Never change what the log already holds. The index and the topic files are made from the logs at another time: read them, do not write them by hand.`
 }
