@@ -162,7 +162,7 @@ export async function refuseOtherFolder(dir: string, file: string): Promise<void
     if ((await orAbsent(files.lstat(join(dir, below, INDEX_FILE)))) === undefined) continue
     throw new LociError(
       'MEMORY_INVALID',
-      `${JSON.stringify(below)} is a memory folder for itself: open it to save ${JSON.stringify(file)}`,
+      `${JSON.stringify(below)} is a memory folder for itself: open it to change ${JSON.stringify(file)}`,
       { details: { file } },
     )
   }

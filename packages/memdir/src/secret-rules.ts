@@ -12,7 +12,7 @@ export type Alphabet =
   | 'bare'
 
 /** As many characters of `of` as there are, up to `max`; fewer than `min` is no match. */
-export interface Run {
+interface Run {
   of: Alphabet
   min: number
   max?: number

@@ -8,7 +8,7 @@ import { indexLineOf, planIndex } from './index-change.ts'
 import { appendIndexLine, decode, findEntry, linesFor, parseIndex, setIndexLines } from './index-file.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
-import { checkRevision } from './save.ts'
+import { checkRevision, refuseOtherFolder } from './save.ts'
 import type { SavePlan } from './save.ts'
 import { listSideFiles, readSideFile } from './side-files.ts'
 import { planTrash, trashed, TRASH_DIR, TRASH_SHAPE } from './trash-file.ts'
@@ -32,6 +32,7 @@ export async function readTrash(dir: string): Promise<{ entries: TrashEntry[]; d
 
 /** Bytes into the trash first, then the index lines, then the file: after a crash each is there once at least. */
 export async function planRemoval(folder: Folder, file: string, ifRevision: string): Promise<FileChange[]> {
+  await refuseOtherFolder(folder.dir, file)
   const stored = await readTopic(folder.dir, file)
   if (stored === undefined) {
     throw new LociError(
@@ -68,6 +69,7 @@ export async function planRestore(folder: Folder, id: string): Promise<SavePlan>
       { details: { path: entry.path } },
     )
   }
+  await refuseOtherFolder(dir, file)
   const present = await readTopic(dir, file)
   const path = await resolveInside(dir, file)
   const end: FileChange = { path: entry.path, before: entry.bytes, after: undefined }

@@ -6,7 +6,7 @@ import type { CommandContext, CommandResult } from '../command-context.ts'
 import { withMemory } from '../compose.ts'
 import { oneLine } from '../printable.ts'
 import { changeMemory, placeOf, readMemory, scopeOf } from './memory-place.ts'
-import { damageLines, lines, parameter } from './text.ts'
+import { counted, damageLines, lines, parameter } from './text.ts'
 
 const draftSchema = z.strictObject({
   name: z.string(),
@@ -79,7 +79,9 @@ export async function saveCommand(context: CommandContext): Promise<CommandResul
     memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
   )
   const warnings = (value.warnings ?? []).map((warning) => `warning: ${warning}`)
-  return { value, text: lines([`saved ${value.memory.file}`, ...warnings]) }
+  const { lines: room } = value.room
+  const saved = `saved ${value.memory.file}; the index has room for ${counted(room, 'line')} more`
+  return { value, text: lines([saved, ...warnings]) }
 }
 
 export async function removeCommand(context: CommandContext): Promise<CommandResult> {
