@@ -85,7 +85,9 @@ describe('SaveMemory', () => {
     await use('SaveMemory', FACT)
     const { text } = await use('SearchMemory', { query: 'indent' })
     const [, file, revision] =
-      /^(\S+) \(project, project\): how we indent\nrevision (\S+)\nFour spaces\.$/.exec(text) ?? []
+      /^(\S+) \(project, project\): how we indent\nrevision (\S+) \(written today\)\nFour spaces\.$/.exec(
+        text,
+      ) ?? []
     expect(file).toBe('project_indentation.md')
     const changed = await use('SaveMemory', { ...FACT, body: 'Two spaces.', file, revision })
     expect(changed).toMatchObject({ isError: false, details: { file, scope: 'project' } })
@@ -201,6 +203,38 @@ describe('SearchMemory', () => {
       'user',
     ])
     expect(text.endsWith('\n\n[2 more fit less well; more exact words would show them]')).toBe(true)
+  })
+
+  test('marks files that a memory names and that are gone, and says how old it is; nothing is changed', async () => {
+    const memory = await open()
+    const body = 'Read `src/gone.ts`, src/there.ts:12 and src/never.ts (see https://example.com/a/b.html).'
+    const { use, root } = await toolRoom(
+      { 'project/src/there.ts': '' },
+      { memory, now: () => new Date(Date.now() + 100 * 24 * 60 * 60 * 1000) },
+    )
+    await use('SaveMemory', { ...FACT, body })
+    await use('SaveMemory', { ...FACT, body, name: 'Everywhere', scope: 'user' })
+    const before = await work.snapshot()
+    const { text } = await use('SearchMemory', { query: 'indent' })
+    const revision = /revision (\S+)/.exec(text)?.[1]
+    expect(text).toContain(
+      `how we indent\nrevision ${revision} (written 3 months ago)\nsrc/gone.ts, src/never.ts, which it names, are not there now\n${body}`,
+    )
+    // What holds in every project names files of others too.
+    expect(text.match(/not there now/g)).toHaveLength(1)
+    await writeFile(`${root}/src/gone.ts`, '')
+    expect((await use('SearchMemory', { query: 'indent' })).text).toContain(
+      'src/never.ts, which it names, is not there now',
+    )
+    expect(await work.snapshot()).toEqual(before)
+  })
+
+  test('what is said of its age is not in what is sent from the start', async () => {
+    const memory = await open()
+    await (
+      await tools(memory)
+    )('SaveMemory', FACT)
+    expect(JSON.stringify(await memory.prompt())).not.toMatch(/written today|ago/)
   })
 
   test('nothing that fits is no error', async () => {

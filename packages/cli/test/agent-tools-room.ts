@@ -62,6 +62,7 @@ export async function toolRoom(
     asideDir: `${home}/tool-results`,
     env: { PATH: process.env['PATH'] },
     groups,
+    now: () => new Date(),
     ...context,
   }
   const call = { messageId: FIRST, signal }

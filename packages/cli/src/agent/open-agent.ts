@@ -167,10 +167,10 @@ function callRoom(room: {
   options: AgentOptions
 }): CallRoom {
   const { history, memory, state, configDir, asideDir, options } = room
-  const { root, env, approve, emit, groups } = options
+  const { root, env, approve, emit, groups, now } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
-    context: { root, history, memory, asideDir, env, groups },
+    context: { root, history, memory, asideDir, env, groups, now },
     rules: () => ({
       mode: state.getState().permissionMode,
       root,

@@ -2,7 +2,8 @@ import type { Statement } from './recall.ts'
 
 const ENTRY = /^\s*[-*+]\s+\[(?<title>.*?)\]\((?<file><[^>]*>|.*?\.md)\)\s*(?:[—–:-]+\s*)?(?<hook>.*)$/u
 const HIT = /^(?<file>\S.*?) \((?<scope>[^(),]*), (?<type>[^(),]*)\): (?<description>.*)$/u
-const REVISION = /^revision \S+$/u
+/** What SearchMemory says of a memory between its first line and its text. */
+const ABOUT = /^revision \S+(?: \(written [^)]*\))?$|, which it names, (?:is|are) not there now$/u
 const EMPTY_NOTICE = 'The memory is empty now.'
 /** Lines that speak of memory and are no memory. */
 const NOTICES: ReadonlySet<string> = new Set([EMPTY_NOTICE, 'The memory has changed since.'])
@@ -49,7 +50,7 @@ export function parseSearchHits(result: string): Statement[] {
   const hits: Statement[] = []
   for (const paragraph of result.split(/\n\s*\n/u)) {
     const [first = '', ...rest] = paragraph.trim().split('\n')
-    const body = rest.filter((line) => !REVISION.test(line))
+    const body = rest.filter((line) => !ABOUT.test(line))
     const { file, description = '' } = HIT.exec(first)?.groups ?? {}
     const last = hits.at(-1)
     if (file !== undefined)

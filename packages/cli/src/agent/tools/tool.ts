@@ -24,6 +24,7 @@ export interface ToolContext {
   env: Readonly<Record<string, string | undefined>>
   /** Ends a process and those it started. */
   groups: ProcessGroups | undefined
+  now: () => Date
 }
 
 /** The call that is being answered. */
