@@ -2,23 +2,22 @@ import { join } from 'node:path'
 import { fileErrno, files } from '@loci/disk'
 import { formatIndexLine, parseIndex } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
-import { toMemory } from './memory.ts'
-import type { StoredTopic } from './memory.ts'
+import type { TopicHead } from './topic-head.ts'
 
 /** How index and topic files differ. */
-export interface Differences {
-  unlisted: StoredTopic[]
+export interface Differences<Topic extends { file: string }> {
+  unlisted: Topic[]
   /** Entries whose file is not there. */
   dead: IndexEntry[]
   /** Entries for a file that an earlier one names. */
   repeated: IndexEntry[]
 }
 
-export async function compareFolder(
+export async function compareFolder<Topic extends { file: string }>(
   dir: string,
   raw: string,
-  topics: readonly StoredTopic[],
-): Promise<Differences> {
+  topics: readonly Topic[],
+): Promise<Differences<Topic>> {
   const entries = parseIndex(raw)
   const listed = new Set(entries.map(({ file }) => file))
   const present = new Set(topics.map(({ file }) => file))
@@ -41,12 +40,12 @@ export async function compareFolder(
  * Topics that were renamed by hand, by the file name they had: a topic without a line, if one file alone that
  * is gone has an entry with its name, and that file has no other topic it could be.
  */
-export function findRenamed({ unlisted, dead }: Differences): Map<string, StoredTopic> {
+export function findRenamed({ unlisted, dead }: Differences<TopicHead>): Map<string, TopicHead> {
   const candidates = unlisted.map((topic) => {
     const title = titleOf(topic)
     return { topic, from: new Set(dead.filter((entry) => entry.title === title).map(({ file }) => file)) }
   })
-  const renamed = new Map<string, StoredTopic>()
+  const renamed = new Map<string, TopicHead>()
   for (const { topic, from } of candidates) {
     const [file, ...others] = from
     if (file === undefined || others.length > 0) continue
@@ -56,8 +55,8 @@ export function findRenamed({ unlisted, dead }: Differences): Map<string, Stored
 }
 
 /** The name of a topic as its index line shows it. */
-function titleOf(topic: StoredTopic): string | undefined {
-  return parseIndex(formatIndexLine(toMemory(topic).memory.name, 'x.md', ''))[0]?.title
+function titleOf({ name }: TopicHead): string | undefined {
+  return parseIndex(formatIndexLine(name, 'x.md', ''))[0]?.title
 }
 
 /** Errors that prove that a path leads to no file; any other, such as EACCES, proves nothing. */

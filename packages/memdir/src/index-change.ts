@@ -1,11 +1,12 @@
 import { resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
 import { INDEX_FILE } from './file-name.ts'
-import { readIndex, scanFolder } from './folder.ts'
+import { readIndex, scanHeads } from './folder.ts'
 import { appendIndexLine, decode, findEntry, formatIndexLine, ownHook, parseIndex } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
 import { toMemory } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
+import type { TopicHead } from './topic-head.ts'
 import {
   cleanLines,
   MAX_ENTRYPOINT_BYTES,
@@ -48,15 +49,19 @@ export function losesWords(entry: IndexEntry, line: string, stored: Memory | und
 
 /** The first index of a folder: lists the topics it has, since others read an index as complete. */
 async function indexOf(dir: string, except: string): Promise<Buffer> {
-  const { topics } = await scanFolder(dir)
-  return topics
+  const { heads } = await scanHeads(dir)
+  return heads
     .filter(({ file }) => file !== except)
-    .reduce<Buffer>((index, stored) => appendIndexLine(index, indexLineOf(stored)), Buffer.alloc(0))
+    .reduce<Buffer>((index, head) => appendIndexLine(index, lineOfHead(head)), Buffer.alloc(0))
 }
 
 /** The index line for a topic file that has none. */
 export function indexLineOf(stored: StoredTopic): string {
-  const { name, file, description } = toMemory(stored).memory
+  return lineOfHead(toMemory(stored).memory)
+}
+
+/** As {@link indexLineOf}, of what a topic file says of itself. */
+export function lineOfHead({ name, file, description }: Omit<TopicHead, 'type'>): string {
   return formatIndexLine(name, file, description)
 }
 

@@ -4,9 +4,9 @@ import { resolveInside } from '@loci/disk'
 import type { FileChange } from './apply-changes.ts'
 import { compareFolder, findRenamed } from './differences.ts'
 import { INDEX_FILE } from './file-name.ts'
-import { readIndex, scanFolder } from './folder.ts'
+import { readIndex, scanHeads } from './folder.ts'
 import type { Folder } from './folder.ts'
-import { indexLineOf } from './index-change.ts'
+import { lineOfHead } from './index-change.ts'
 import {
   appendIndexLine,
   decode,
@@ -16,7 +16,7 @@ import {
   retargetLine,
 } from './index-file.ts'
 import type { IndexEntry } from './index-file.ts'
-import type { StoredTopic } from './memory.ts'
+import type { TopicHead } from './topic-head.ts'
 import { planTrash } from './trash-file.ts'
 
 /**
@@ -30,7 +30,7 @@ export async function planRepair(
   const { dir } = folder
   const path = await resolveInside(dir, INDEX_FILE)
   const goes = new Set(pending.filter(({ after }) => after === undefined).map((change) => change.path))
-  const topics = (await scanFolder(dir)).topics.filter(({ file }) => !goes.has(join(dirname(path), file)))
+  const topics = (await scanHeads(dir)).heads.filter(({ file }) => !goes.has(join(dirname(path), file)))
   const planned = pending.find((change) => change.path === path)?.after
   const before = planned === undefined ? await readIndex(dir) : Buffer.from(planned)
   if (before === undefined && topics.length === 0) return { changes: [], sentences: [] }
@@ -47,7 +47,7 @@ export async function planRepair(
   })
   const added = differences.unlisted
     .filter((topic) => !rewritten.some((one) => one.topic === topic))
-    .map(indexLineOf)
+    .map(lineOfHead)
   const renewed = rewritten.reduce<Buffer>(
     (rest, { line, text }) => replaceIndexLine(rest, line, text),
     index,
@@ -79,13 +79,13 @@ export async function planRepair(
 function findRedundant(
   index: Buffer,
   repeated: readonly IndexEntry[],
-  topics: readonly StoredTopic[],
+  topics: readonly TopicHead[],
 ): IndexEntry[] {
   const lines = decode(index)
     .replace(/^\uFEFF/, '')
     .split('\n')
     .map((line) => line.replace(/\r$/, ''))
-  const made = new Set(topics.map(indexLineOf))
+  const made = new Set(topics.map(lineOfHead))
   return repeated.filter(({ line }) => {
     const text = lines[line - 1] ?? ''
     return isUtf8(indexLineAt(index, line)) && (made.has(text) || lines.indexOf(text) < line - 1)

@@ -1,5 +1,7 @@
 import { Document, isAlias, isMap, isScalar, parseDocument, Scalar } from 'yaml'
 import type { DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, ToStringOptions } from 'yaml'
+import { plainFields } from './plain-front-matter.ts'
+import type { PlainFields } from './plain-front-matter.ts'
 
 /** What a memory is about: the user, how to work, the project, or where to find something. */
 export type MemoryType = 'user' | 'feedback' | 'project' | 'reference'
@@ -44,22 +46,21 @@ export function parseTopic(text: string): Topic {
   const parts = split(text)
   const body = bodyOf(parts)
   if (parts.problem !== undefined) return { body, problem: parts.problem }
-  const parsed = parseFrontMatter(parts.yaml)
-  if (parsed.problem !== undefined) {
+  const fields = readFields(parts.yaml)
+  if ('problem' in fields) {
     return {
       body: bodyOf({ ...parts, head: undefined, rest: `${parts.head ?? ''}${parts.rest}` }),
-      ...parsed,
+      problem: fields.problem,
     }
   }
-  const { document } = parsed
-  const word = textAt(document, ['metadata', 'type']) ?? textAt(document, ['type'])
+  const word = fields.get('metadata.type') ?? fields.get('type')
   const type = MEMORY_TYPES.find((known) => known === word)
   return {
-    ...defined('name', textAt(document, ['name'])),
-    ...defined('description', textAt(document, ['description'])),
+    ...defined('name', fields.get('name')),
+    ...defined('description', fields.get('description')),
     ...defined('type', type),
-    ...defined('originSessionId', textAt(document, ['metadata', 'originSessionId'])),
-    ...defined('originMessageId', textAt(document, ['metadata', 'originMessageId'])),
+    ...defined('originSessionId', fields.get('metadata.originSessionId')),
+    ...defined('originMessageId', fields.get('metadata.originMessageId')),
     body,
     ...(type === undefined && word !== undefined && word !== ''
       ? {
@@ -188,6 +189,30 @@ function parseFrontMatter(yaml: string): FrontMatter {
     }
   }
   return { document }
+}
+
+const FIELDS = [
+  'name',
+  'description',
+  'type',
+  'metadata.type',
+  'metadata.originSessionId',
+  'metadata.originMessageId',
+]
+
+/** The fields of ours in a front matter, by their path. */
+function readFields(yaml: string): PlainFields | { problem: NonNullable<Topic['problem']> } {
+  const plain = plainFields(yaml)
+  if (plain !== undefined) return plain
+  const parsed = parseFrontMatter(yaml)
+  if (parsed.problem !== undefined) return parsed
+  const { document } = parsed
+  return new Map(
+    FIELDS.flatMap((path) => {
+      const text = textAt(document, path.split('.'))
+      return text === undefined ? [] : [[path, text] as const]
+    }),
+  )
 }
 
 function textAt(document: Document.Parsed | Document, path: readonly string[]): string | undefined {
