@@ -5,6 +5,7 @@ import { textWarnings } from './check-draft.ts'
 import { checkText } from './check-text.ts'
 import { LEASE_WAIT_MS, withIndexLease } from './index-lease.ts'
 import { decode } from './index-file.ts'
+import { readEntrypoint } from './read-entrypoint.ts'
 import { readRegular } from './read-regular.ts'
 import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent } from './truncate.ts'
 
@@ -19,9 +20,9 @@ export const MAX_MEMORY_LINES: number = MAX_ENTRYPOINT_LINES
  * and cannot be read
  */
 export async function loadMemory(file: string): Promise<string | null> {
-  const read = await readRegular(file)
+  const read = await readEntrypoint(file)
   if (read === undefined) return null
-  const { content, warning } = truncateEntrypointContent(decode(read.bytes))
+  const { content, warning } = read
   return warning === undefined ? content : `${content}\n\n${warning}`
 }
 
