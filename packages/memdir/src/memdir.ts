@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import { files, LociError } from '@loci/disk'
-import type { Damage } from '@loci/disk'
+import { files } from '@loci/disk'
+import type { Damage, LociError } from '@loci/disk'
 import { createChangeQueue } from './change-queue.ts'
 import { checkDraft } from './check-draft.ts'
 import { planFinish } from './finish-change.ts'
@@ -15,7 +15,7 @@ import { keepParts } from './memdir-parts.ts'
 import { toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft } from './memory.ts'
 import { planRepair } from './repair.ts'
-import { planApproval, planProposal, planRejection, readProposals } from './review.ts'
+import { planApproval, planProposal, planRejection, PROPOSALS_DIR, readProposals } from './review.ts'
 import type { Proposal } from './review.ts'
 import { planSave } from './save.ts'
 import type { SavePlan } from './save.ts'
@@ -23,8 +23,10 @@ import { resultOf } from './save-result.ts'
 import type { SaveResult } from './save-result.ts'
 import { searchMemories } from './search.ts'
 import type { SearchHit } from './search.ts'
-import { planRemoval, planRestore, readTrash } from './trash.ts'
+import { noSideFile } from './side-files.ts'
+import { noMemory, planRemoval, planRestore, readTrash } from './trash.ts'
 import type { TrashEntry } from './trash.ts'
+import { TRASH_DIR } from './trash-file.ts'
 import { truncateEntrypointContent } from './truncate.ts'
 import { verifyFolder } from './verify.ts'
 
@@ -193,7 +195,7 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
     async remove(file, { ifRevision }) {
       await queue.change(
         async () => ({ changes: await planRemoval(folder, file, ifRevision) }),
-        () => notFound(file),
+        () => fail(noMemory(file)),
       )
     },
     trash: async () => (await readTrash(dir)).entries,
@@ -201,7 +203,7 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
       return (
         await settle(
           () => planRestore(folder, id),
-          () => notFound(id),
+          () => fail(noSideFile(TRASH_DIR, id)),
         )
       ).memory
     },
@@ -210,14 +212,14 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
       return (
         await settle(
           () => planApproval(folder, id),
-          () => notFound(id),
+          () => fail(noSideFile(PROPOSALS_DIR, id)),
         )
       ).memory
     },
     async reject(id) {
       await queue.change(
         async () => ({ changes: await planRejection(dir, id) }),
-        () => notFound(id),
+        () => fail(noSideFile(PROPOSALS_DIR, id)),
       )
     },
     async search(query) {
@@ -245,14 +247,8 @@ export async function openMemdir(options: MemdirOptions): Promise<Memdir> {
   return memdir
 }
 
-function notFound(what: string): never {
-  throw new LociError(
-    'MEMORY_NOT_FOUND',
-    `There is no ${JSON.stringify(what)}: the memory folder does not exist`,
-    {
-      details: { what },
-    },
-  )
+function fail(error: LociError): never {
+  throw error
 }
 
 /** An index that cannot be read is the business of `index` and `verify`, not of a topic. */

@@ -1,3 +1,4 @@
+import { isLociError, LociError } from '@loci/disk'
 import type { Damage } from '@loci/disk'
 import { z } from 'zod'
 import type { FileChange } from './apply-changes.ts'
@@ -99,13 +100,26 @@ export async function planApproval(folder: Folder, id: string): Promise<SavePlan
   const draft = toDraft(value.draft)
   checkDraft(draft)
   const origin = { ...folder, sessionId: value.sessionId, messageId: value.messageId }
-  const plan = await planSave(origin, draft, { ifRevision: value.ifRevision, resumed: true })
+  const plan = await planSave(origin, draft, { ifRevision: value.ifRevision, resumed: true }).catch(
+    (error: unknown) => {
+      throw isLociError(error, 'MEMORY_CONFLICT') ? outdated(draft.file, error) : error
+    },
+  )
   return { ...plan, changes: [...plan.changes, { path, before: bytes, after: undefined }] }
 }
 
 export async function planRejection(dir: string, id: string): Promise<FileChange[]> {
   const { path, bytes } = await readSideFile(dir, PROPOSALS_DIR, id, PROPOSAL_SHAPE)
   return [{ path, before: bytes, after: undefined }]
+}
+
+/** In words for who approves: there is no revision to give here. */
+function outdated(file: string | undefined, cause: { details?: LociError['details'] }): LociError {
+  return new LociError(
+    'MEMORY_CONFLICT',
+    `${JSON.stringify(file)} is another than when this was proposed: reject the proposal, or save anew what holds of it and then reject it`,
+    { details: { ...cause.details }, cause },
+  )
 }
 
 function toDraft({

@@ -47,7 +47,7 @@ export async function readSideFile<T>(
 ): Promise<SideFile<T>> {
   const path = await sideFilePath(dir, kind, id)
   const bytes = (await readRegular(path))?.bytes
-  if (bytes === undefined) throw notFound(kind, id)
+  if (bytes === undefined) throw noSideFile(kind, id)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))
@@ -70,11 +70,12 @@ export function isSideFile(path: string): boolean {
 
 /** @throws {LociError} MEMORY_NOT_FOUND when `id` cannot be the name of one; PATH_LINK */
 export async function sideFilePath(dir: string, kind: string, id: string): Promise<string> {
-  if (!WHOLE_ID.test(id)) throw notFound(kind, id)
+  if (!WHOLE_ID.test(id)) throw noSideFile(kind, id)
   return resolveInside(dir, `${kind}/${id}.json`)
 }
 
-function notFound(kind: string, id: string): LociError {
+/** What is said where there is no such entry or proposal. */
+export function noSideFile(kind: string, id: string): LociError {
   const [what, list] = kind === '.trash' ? ['trash entry', 'trash'] : ['proposal', 'proposals']
   return new LociError(
     'MEMORY_NOT_FOUND',

@@ -30,19 +30,19 @@ export async function readTrash(dir: string): Promise<{ entries: TrashEntry[]; d
   return { entries, damage }
 }
 
+export function noMemory(file: string): LociError {
+  return new LociError(
+    'MEMORY_NOT_FOUND',
+    `There is no memory ${JSON.stringify(file)}: list shows which there are`,
+    { details: { file } },
+  )
+}
+
 /** Bytes into the trash first, then the index lines, then the file: after a crash each is there once at least. */
 export async function planRemoval(folder: Folder, file: string, ifRevision: string): Promise<FileChange[]> {
   await refuseOtherFolder(folder.dir, file)
   const stored = await readTopic(folder.dir, file)
-  if (stored === undefined) {
-    throw new LociError(
-      'MEMORY_NOT_FOUND',
-      `There is no memory ${JSON.stringify(file)}: list shows which there are`,
-      {
-        details: { file },
-      },
-    )
-  }
+  if (stored === undefined) throw noMemory(file)
   checkRevision(file, stored, ifRevision)
   const before = await readIndex(folder.dir)
   return [

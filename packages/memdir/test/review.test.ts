@@ -62,6 +62,22 @@ test('rejecting ends the proposal and writes nothing', async () => {
   await expect(plain.reject('p-1')).rejects.toMatchObject({ code: 'MEMORY_NOT_FOUND' })
 })
 
+test('what there is none of is named, where there is no folder too', async () => {
+  const absent = await openMemdir({ dir: work.path('absent') })
+  for (const memdir of [plain, absent]) {
+    const refuses = (call: Promise<unknown>, message: string): Promise<void> =>
+      expect(call).rejects.toMatchObject({ code: 'MEMORY_NOT_FOUND', message })
+    await refuses(
+      memdir.remove('x.md', { ifRevision: '' }),
+      'There is no memory "x.md": list shows which there are',
+    )
+    await refuses(memdir.restore('x'), 'There is no trash entry "x": trash shows which there are')
+    await refuses(memdir.approve('x'), 'There is no proposal "x": proposals shows which there are')
+    await refuses(memdir.reject('x'), 'There is no proposal "x": proposals shows which there are')
+  }
+  expect(await names()).toEqual([])
+})
+
 test('proposals come oldest first', async () => {
   for (const name of ['c', 'a', 'b']) await reviewed.save({ ...draft, name })
   expect((await plain.proposals()).map((proposal) => proposal.draft.name)).toEqual(['c', 'a', 'b'])
@@ -88,7 +104,11 @@ test('a proposal for a memory that has changed since is a conflict and stays', a
   await writeFile(work.path(memory.file), 'by hand')
   const [proposal] = await plain.proposals()
   expect(proposal).toMatchObject({ outdated: true, replaces: { body: 'by hand' } })
-  await expect(plain.approve(proposal?.id ?? '')).rejects.toMatchObject({ code: 'MEMORY_CONFLICT' })
+  await expect(plain.approve(proposal?.id ?? '')).rejects.toMatchObject({
+    code: 'MEMORY_CONFLICT',
+    message: `"${memory.file}" is another than when this was proposed: reject the proposal, or save anew what holds of it and then reject it`,
+    details: { file: memory.file, revision: expect.any(String) },
+  })
   expect(await work.read(memory.file)).toBe('by hand')
   await rm(work.path(memory.file))
   const [left] = await plain.proposals()
