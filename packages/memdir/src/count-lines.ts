@@ -16,6 +16,13 @@ export interface ByteLine {
   head: Uint8Array
 }
 
+const NEWLINE = Buffer.from('\n')
+
+interface Kept {
+  line: Uint8Array
+  before: Kept | undefined
+}
+
 /** What of the lines so far is left after cleaning. Never changed: an earlier one is gone back to. */
 export interface LineCount {
   lines: number
@@ -23,8 +30,9 @@ export interface LineCount {
   sizeBytes: number
   /** The same, up to the last line that is not blank. */
   solid: { lines: number; sizeBytes: number }
-  /** The lines that are passed on. */
-  kept: readonly Uint8Array[]
+  /** The lines that are passed on, from the last to the first; how many. */
+  kept: Kept | undefined
+  keptLines: number
   /** The first line, where it alone is too long. */
   long: Uint8Array | undefined
   /** The beginning of the first line behind, that is not passed on. */
@@ -35,7 +43,8 @@ export const NO_LINES: LineCount = {
   lines: 0,
   sizeBytes: 0,
   solid: { lines: 0, sizeBytes: 0 },
-  kept: [],
+  kept: undefined,
+  keptLines: 0,
   long: undefined,
   lost: undefined,
 }
@@ -47,8 +56,8 @@ export function countLine(count: LineCount, { sizeBytes, isBlank, head }: ByteLi
   const size = count.sizeBytes + sizeBytes + (count.lines === 0 ? 0 : 1)
   const sizes = { lines, sizeBytes: size, solid: isBlank ? count.solid : { lines, sizeBytes: size } }
   const fits =
-    count.kept.length === count.lines && lines <= MAX_ENTRYPOINT_LINES && size <= MAX_ENTRYPOINT_BYTES
-  if (fits) return { ...count, ...sizes, kept: [...count.kept, head] }
+    count.keptLines === count.lines && lines <= MAX_ENTRYPOINT_LINES && size <= MAX_ENTRYPOINT_BYTES
+  if (fits) return { ...count, ...sizes, kept: { line: head, before: count.kept }, keptLines: lines }
   if (lines === 1) return { ...count, ...sizes, long: head }
   return { ...count, ...sizes, lost: count.lost ?? head.subarray(0, LOST_BYTES) }
 }
@@ -59,10 +68,17 @@ export function finishCount({ solid, kept, long, lost }: LineCount): EntrypointT
     lineCount: solid.lines,
     byteCount: solid.sizeBytes,
     // Blank lines at the end may have fitted.
-    kept: kept.slice(0, solid.lines).map(decode),
+    kept: linesOf(kept).slice(0, solid.lines),
     first: long === undefined ? '' : decodeWhole(long),
     lost: lost === undefined ? '' : decodeWhole(lost),
   })
+}
+
+function linesOf(kept: Kept | undefined): string[] {
+  const parts: Uint8Array[] = []
+  for (let one = kept; one !== undefined; one = one.before) parts.push(NEWLINE, one.line)
+  // Decoded at once: a decoder for each line takes longer than its text.
+  return parts.length === 0 ? [] : decode(Buffer.concat(parts.toReversed().slice(0, -1))).split('\n')
 }
 
 function decodeWhole(bytes: Uint8Array): string {

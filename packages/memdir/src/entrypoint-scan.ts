@@ -14,6 +14,8 @@ const CLOSE = Buffer.from('-->')
 /** The longest that must be seen at once: a fence and a blank behind it. */
 const LOOK_AHEAD_BYTES = 6
 
+const NOTHING = Buffer.alloc(0)
+
 /** Where in a line the scan is. */
 type Place =
   /** Nothing but blanks so far. */
@@ -162,7 +164,7 @@ export class EntrypointScan {
     // The comment is none: text stands behind it.
     if (place === 'text') this.#beforeComment = undefined
     const sizeBytes = this.#sizeBytes - (this.#lastByte === RETURN ? 1 : 0)
-    const head = Buffer.concat(this.#head).subarray(0, sizeBytes)
+    const head = this.#head.length === 0 ? NOTHING : Buffer.concat(this.#head).subarray(0, sizeBytes)
     this.#count = countLine(this.#count, { sizeBytes, isBlank: place === 'start', head })
   }
 }
@@ -172,7 +174,8 @@ function joined(before: Buffer, behind: Buffer): Buffer {
 }
 
 function startsWith(bytes: Buffer, at: number, part: Buffer): boolean {
-  return bytes.subarray(at, at + part.length).equals(part)
+  for (let index = 0; index < part.length; index += 1) if (bytes[at + index] !== part[index]) return false
+  return true
 }
 
 function lineEnd(bytes: Buffer, at: number): number {
