@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { formatTable } from './table.mjs'
 
 const HERE = new URL('.', import.meta.url).pathname
-const WORKLOADS = ['load', 'append', 'list', 'fork', 'checkpoint']
+const WORKLOADS = ['load', 'append', 'list', 'fork', 'checkpoint', 'memdir']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
