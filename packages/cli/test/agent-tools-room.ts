@@ -33,7 +33,7 @@ const NO_MEMORY: AgentMemory = {
   enabled: false,
   rule: 'none in this test',
   dirs: [],
-  extraction: false,
+  isExtracting: async () => false,
   prompt: async () => null,
   search: async () => ({ hits: [], problems: [] }),
   read: async () => undefined,

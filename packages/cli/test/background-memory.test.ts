@@ -273,9 +273,9 @@ test('messages are counted as the model sees them, from the last look on', async
   await prompt(agent, 'read a.txt twice')
   const chain = await agent.session.chain()
   const messages = await agent.session.conversation()
-  expect(newMessages(chain, new Set())).toBe(messages.length)
-  expect(newMessages(chain, new Set(['nowhere']))).toBe(messages.length)
-  expect(newMessages(chain, new Set([chain.at(-1)?.uuid]))).toBe(0)
+  expect(newMessages(chain, new Set())).toHaveLength(messages.length)
+  expect(newMessages(chain, new Set(['nowhere']))).toHaveLength(messages.length)
+  expect(newMessages(chain, new Set([chain.at(-1)?.uuid]))).toEqual([])
   const first = chain.find(({ type }) => type === 'user')?.uuid
-  expect(newMessages(chain, new Set([first]))).toBe(messages.length - 1)
+  expect(newMessages(chain, new Set([first]))).toHaveLength(messages.length - 1)
 })

@@ -1,4 +1,5 @@
 export type { Damage } from '@loci/disk'
+export { checkDraft } from './check-draft.ts'
 export { memoryDirs } from './dirs.ts'
 export type { MemoryDirs } from './dirs.ts'
 export { explainAutoMemory, isAutoMemoryEnabled } from './enabled.ts'

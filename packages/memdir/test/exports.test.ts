@@ -7,6 +7,7 @@ test('the public names', () => {
     'MAX_ENTRYPOINT_BYTES',
     'MAX_ENTRYPOINT_LINES',
     'MAX_MEMORY_LINES',
+    'checkDraft',
     'createMemoryExtractor',
     'dailyLogTemplate',
     'explainAutoMemory',

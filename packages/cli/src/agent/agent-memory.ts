@@ -21,15 +21,15 @@ export interface Saved {
   warnings: readonly string[]
 }
 
-/** Memory as an agent sees it. */
+/** Memory as an agent sees it. Nothing of it is read or saved once it is switched off: MEMORY_DISABLED. */
 export interface AgentMemory {
   readonly enabled: boolean
   /** The rule that decided, for people. */
   readonly rule: string
   /** Folders, for permissions: read freely, never edited directly. Real paths, also of those not made yet. */
   readonly dirs: readonly string[]
-  /** Whether the background looks for what to remember. */
-  readonly extraction: boolean
+  /** Whether the background looks for what to remember, as settings and environment are now. */
+  isExtracting(): Promise<boolean>
   /** What the next prompt carries; `null`: memory is off. */
   prompt(): Promise<MemoryPrompt | null>
   /** Hits of both scopes, the project's first, each with its best first. A folder that cannot be read hides no other. */

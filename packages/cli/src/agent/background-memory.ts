@@ -5,6 +5,7 @@ import type { AgentEvent } from './agent-event.ts'
 import { renderAttachment } from './attachments.ts'
 import { forkedAgent } from './forked-agent.ts'
 import type { EndedTurn, ForkRoom } from './forked-agent.ts'
+import { NO_USAGE } from './usage.ts'
 
 /** Looks beside the conversation for what to remember of it. */
 export interface BackgroundMemory {
@@ -24,25 +25,35 @@ export function backgroundMemory(options: {
   emit: (event: AgentEvent) => void
 }): BackgroundMemory {
   const { session, emit } = options
-  let ended: EndedTurn | undefined
+  const { memory } = options.fork.calls.context
+  let ended: (EndedTurn & { entries: string[] }) | undefined
   const fork = forkedAgent({
     ...options.fork,
     async ended() {
       if (ended === undefined) throw new Error('No turn has ended')
       // Before the first request: what this run sees is not looked at again, whatever becomes of it.
-      await session.record({ type: EXTRACTION_RECORD, upTo: ended.tip })
+      const { tip: upTo, entries } = ended
+      await session.record({ type: EXTRACTION_RECORD, upTo, entries })
       return ended
     },
   })
+  /** It may have been switched off since, or the turn taken back. */
+  async function isWanted(): Promise<boolean> {
+    if (!(await memory.isExtracting())) return false
+    const chain = await session.chain()
+    return chain.some(({ uuid }) => uuid === ended?.tip)
+  }
   const extractor = createMemoryExtractor({
     fork: {
       async run(request) {
+        if (!(await isWanted())) return { saved: [], usage: NO_USAGE }
         const result = await fork.run(request)
-        for (const { file, proposed } of result.saved) {
+        for (const { file, proposed, warnings } of result.saved) {
           const text = proposed
             ? `Waits for you in memory: ${file}; loci memory proposals shows it`
             : `Remembered: ${file}; loci memory show ${file} shows it`
           emit({ type: 'notice', text })
+          for (const warning of warnings) emit({ type: 'notice', text: `Warning: ${warning}` })
         }
         return { ...result, saved: result.saved.map(({ file }) => file) }
       },
@@ -58,10 +69,12 @@ export function backgroundMemory(options: {
       const messages = await session.conversation({
         renderAttachment: (entry) => renderAttachment(entry, { hasMemory: true }),
       })
-      ended = { tip, messages }
       const marks = await session.records(EXTRACTION_RECORD)
+      const seen = marks.flatMap(({ upTo, entries }) => [upTo, ...(Array.isArray(entries) ? entries : [])])
+      const entries = newMessages(chain, new Set(seen))
+      ended = { tip, messages, entries }
       extractor.onTurnEnd({
-        newMessages: newMessages(chain, new Set(marks.map(({ upTo }) => upTo))),
+        newMessages: entries.length,
         endedWithoutToolCalls: isWhole,
         wroteMemory,
       })
@@ -71,14 +84,14 @@ export function backgroundMemory(options: {
 }
 
 /**
- * How many messages of the conversation are new since it was last looked at: one for each prompt, answer and round of
- * results. Pure.
+ * The messages of the conversation that are new since it was last looked at, by their first entries: one for each
+ * prompt, answer and round of results. Pure.
  *
- * @param marks uuids of the entries up to which it was looked at
+ * @param seen uuids of entries that were looked at, on branches that were left too
  */
-export function newMessages(chain: readonly Entry[], marks: ReadonlySet<unknown>): number {
-  const from = chain.findLastIndex(({ uuid }) => marks.has(uuid)) + 1
-  let count = 0
+export function newMessages(chain: readonly Entry[], seen: ReadonlySet<unknown>): string[] {
+  const from = chain.findLastIndex(({ uuid }) => seen.has(uuid)) + 1
+  const found: string[] = []
   let last: string | undefined
   for (const { type, message, uuid } of chain.slice(from)) {
     if (type !== 'user' && type !== 'assistant') continue
@@ -87,8 +100,8 @@ export function newMessages(chain: readonly Entry[], marks: ReadonlySet<unknown>
     // The blocks of an answer stand in lines of their own, and the results of its calls go into one message.
     const isResult = type === 'user' && typeof Reflect.get(fields, 'content') !== 'string'
     const name = isResult ? 'results' : type === 'assistant' && typeof id === 'string' ? id : uuid
-    if (name !== last) count += 1
+    if (name !== last) found.push(uuid)
     last = name
   }
-  return count
+  return found
 }

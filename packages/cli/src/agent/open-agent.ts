@@ -91,7 +91,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
     })
     const asking = { client: model.client, model: model.model, system, count, maxRetries: retriesOf(env) }
-    const background = memory.extraction
+    const background = (await memory.isExtracting())
       ? backgroundMemory({ session, fork: { ...asking, calls, wait: options.wait }, emit: options.emit })
       : undefined
     return {

@@ -1,11 +1,13 @@
-import { join, relative } from 'node:path'
-import { LociError, errorMessage, isLociError } from '@loci/disk'
-import { loadMemoryPrompt, saveMemory } from '@loci/memdir'
+import { join } from 'node:path'
+import { LociError, errorMessage, isLociError, orAbsent, resolveInside } from '@loci/disk'
+import { checkDraft, loadMemoryPrompt, saveMemory } from '@loci/memdir'
 import type { MemoryDraft } from '@loci/memdir'
 import { findMemory, withMemory } from '../compose.ts'
+import type { MemoryPlace } from '../compose.ts'
 import type { ConfigHome } from '../config-home.ts'
 import { localDate } from '../local-date.ts'
-import type { AgentMemory, MemoryHits, MemoryScope } from './agent-memory.ts'
+import { secretWarnings } from '../secret-warnings.ts'
+import type { AgentMemory, MemoryHits, MemoryScope, Saved } from './agent-memory.ts'
 import { followLinks } from './tools/file-target.ts'
 
 /** The memory of a project for an agent, as settings and environment have it. Makes nothing before the first save. */
@@ -18,17 +20,27 @@ export async function openMemory(options: {
   now: () => Date
 }): Promise<AgentMemory> {
   const { sessionId, now, ...place } = options
-  const { enabled, rule, dirs, mode, extraction } = await findMemory(place)
+  const opened = await findMemory(place)
+  const { enabled, rule, dirs, mode } = opened
   /** Revisions that this session saved, by file. */
   const ours = new Map<string, string>()
   const scopes: readonly MemoryScope[] = ['project', 'user']
+  /** Asked again each time: it may have been switched off since. */
+  const placeNow = async (): Promise<MemoryPlace> => (enabled ? findMemory(place) : opened)
+  async function refuseOff(): Promise<void> {
+    const asked = await placeNow()
+    if (asked.enabled) return
+    const message = `Memory is off: ${asked.rule}; nothing was read or saved`
+    throw new LociError('MEMORY_DISABLED', message, { details: { rule: asked.rule } })
+  }
   return {
     enabled,
     rule,
-    extraction,
+    isExtracting: async () => (await placeNow()).extraction,
     dirs: enabled ? await Promise.all(scopes.map((scope) => realOf(dirs[scope]))) : [],
-    prompt: () => loadMemoryPrompt({ dirs, enabled, mode }),
+    prompt: async () => loadMemoryPrompt({ dirs, enabled: (await placeNow()).enabled, mode }),
     async search(query) {
+      await refuseOff()
       const found: MemoryHits = { hits: [], problems: [] }
       for (const scope of scopes) {
         try {
@@ -41,27 +53,19 @@ export async function openMemory(options: {
       }
       return found
     },
-    read: (scope, file) => withMemory({ dir: dirs[scope] }, (memory) => memory.read(file)),
+    async read(scope, file) {
+      await refuseOff()
+      return withMemory({ dir: dirs[scope] }, (memory) => memory.read(file))
+    },
     async save(scope, draft, { ifRevision, messageId, inBackground = false }) {
-      // Asked again: it may have been switched off since.
-      const asked = enabled ? await findMemory(place) : { enabled, rule }
-      if (!asked.enabled) {
-        throw new LociError('MEMORY_DISABLED', `Memory is off: ${asked.rule}; nothing was saved`, {
-          details: { rule: asked.rule },
-        })
-      }
+      await refuseOff()
       await options.home.claim()
-      const made = await findMemory({ ...place, create: scope === 'project' })
+      const made = await findMemory({ ...place, create: scope === 'project' || mode === 'daily-log' })
       const dir = made.dirs[scope]
       const isForeign = draft.file !== undefined && ours.get(join(dir, draft.file)) !== ifRevision
       const review = inBackground && (made.review || isForeign)
       if (mode === 'daily-log' && draft.file === undefined && !review) {
-        return {
-          file: await appendToLog(made.dirs.project, draft, now()),
-          visible: true,
-          proposed: false,
-          warnings: [],
-        }
+        return { ...(await appendToLog(made.dirs.project, draft, now())), visible: true, proposed: false }
       }
       const {
         memory,
@@ -78,12 +82,20 @@ export async function openMemory(options: {
 }
 
 /** One line for one memory, in the file that `dailyLogTemplate` names; its path, relative to the folder. */
-async function appendToLog(dir: string, draft: MemoryDraft, now: Date): Promise<string> {
+async function appendToLog(
+  dir: string,
+  draft: MemoryDraft,
+  now: Date,
+): Promise<Pick<Saved, 'file' | 'warnings'>> {
+  checkDraft(draft)
   const date = localDate(now)
-  const file = join(dir, 'logs', date.slice(0, 4), date.slice(5, 7), `${date}.md`)
+  const file = `logs/${date.slice(0, 4)}/${date.slice(5, 7)}/${date}.md`
   const words = [draft.description, draft.body].map((text) => text.replace(/\s+/g, ' ').trim())
-  await saveMemory(`- (${draft.type}) ${[...new Set(words)].join(': ')}`, { file })
-  return relative(dir, file)
+  const line = `- (${draft.type}) ${[...new Set(words)].join(': ')}`
+  // Where the folder is not there yet, no link is in it.
+  const path = (await orAbsent(resolveInside(dir, file))) ?? join(dir, file)
+  await saveMemory(line, { file: path })
+  return { file, warnings: secretWarnings(line, file) }
 }
 
 /** What permissions compare with. A folder that is a link to nowhere has no other path than its own. */

@@ -1,0 +1,162 @@
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import type { MessagesRequest } from '@loci/cli/testing'
+import { openMemdir } from '@loci/memdir'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Agent } from '../src/agent/open-agent.ts'
+import { call, linesOf, prompt, resume, say, textsIn, turnWorld } from './agent-turn-world.ts'
+import type { Step, TurnWorld } from './agent-turn-world.ts'
+
+const NOTHING = say('Nothing to keep.')
+// Made up, in the form of a provider's.
+const KEY = `ghp_${'k7Qz2Lm9Xw4Rt8Vb3Np6'.repeat(2).slice(0, 36)}`
+const FACT = { name: 'Token', description: 'for the server', type: 'project', scope: 'project' }
+
+let world: TurnWorld
+beforeEach(async () => {
+  world = await turnWorld({ 'a.txt': 'old\n' })
+  world.extraction = true
+})
+afterEach(() => world.close())
+
+const settings = (value: Record<string, unknown>): Promise<void> =>
+  writeFile(world.work.path('home/settings.json'), JSON.stringify(value))
+const notices = (): string =>
+  world.events.flatMap((event) => (event.type === 'notice' ? [event.text] : [])).join('\n')
+/** What the last calls were answered with. */
+const resultOf = (): string =>
+  JSON.stringify((world.requests.at(-1)?.body as MessagesRequest).messages.at(-1)?.content)
+const looksBack = (): number =>
+  world.requests.filter((seen) => textsIn(seen).at(-1)?.includes('not from the user')).length
+
+async function talk(agent: Agent, ...background: Step[]): Promise<void> {
+  world.script.push(say('one'))
+  await prompt(agent, 'first')
+  world.script.push(say('two'), ...background)
+  await prompt(agent, 'second')
+}
+
+describe('M14 a secret is warned of, and never printed', () => {
+  test.for([{}, { memoryReview: true }, { memoryMode: 'daily-log' }])(
+    'by the background with %j, to the person',
+    async (value) => {
+      const agent = await world.open()
+      await agent.close()
+      await settings(value)
+      const again = await world.open()
+      await talk(again, call('SaveMemory', { ...FACT, body: `It is ${KEY} there.` }), NOTHING)
+      await again.close()
+      expect(notices()).toContain('looks like a secret')
+      expect(notices()).not.toContain(KEY)
+    },
+  )
+
+  test('in daily-log mode, to the model', async () => {
+    world.extraction = false
+    await (await world.open()).close()
+    await settings({ memoryExtraction: false, memoryMode: 'daily-log' })
+    world.extraction = true
+    const agent = await world.open()
+    world.script.push(call('SaveMemory', { ...FACT, body: `It is ${KEY} there.` }), say('saved'))
+    await prompt(agent, 'remember the token')
+    const result = resultOf()
+    expect(result).toContain('looks like a secret')
+    expect(result).not.toContain(KEY)
+  })
+})
+
+describe('the daily log', () => {
+  const open = async (): Promise<Agent> => {
+    world.extraction = false
+    await (await world.open()).close()
+    await settings({ memoryExtraction: false, memoryMode: 'daily-log' })
+    world.extraction = true
+    return world.open()
+  }
+
+  test('R17 does not leave the folder through a link', async () => {
+    const agent = await open()
+    const dir = agent.memory.dirs[0] ?? ''
+    await mkdir(dir, { recursive: true })
+    await mkdir(world.work.path('elsewhere'))
+    await symlink(world.work.path('elsewhere'), `${dir}/logs`)
+    world.script.push(call('SaveMemory', { ...FACT, body: 'Tabs.' }), say('saved'))
+    await prompt(agent, 'remember')
+    expect(await readdir(world.work.path('elsewhere'))).toEqual([])
+    expect(resultOf()).toContain('link')
+  })
+
+  test.for([
+    ['is nothing but code', '```\ncode\n```', 'code'],
+    ['is too long', 'x '.repeat(40_000), 'limit'],
+  ] as const)('takes nothing that %s', async ([, body, why]) => {
+    const agent = await open()
+    world.script.push(call('SaveMemory', { ...FACT, body }), say('saved'))
+    await prompt(agent, 'remember')
+    expect(resultOf()).toContain(why)
+    await expect(readdir(agent.memory.dirs[0] ?? '')).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+})
+
+describe('M04 switched off while a session is open', () => {
+  test('no memory is read any more', async () => {
+    const agent = await world.open()
+    const memdir = await openMemdir({ dir: agent.memory.dirs[0] ?? '' })
+    await prompt(agent, 'hello')
+    await settings({ autoMemoryEnabled: false })
+    await memdir.save({ name: 'Later', description: 'words of later', type: 'user', body: 'Hidden words.' })
+    world.script.push(call('SearchMemory', { query: 'words' }), say('found'))
+    await prompt(agent, 'search')
+    const said = JSON.stringify(world.requests.at(-1)?.body)
+    expect(said).not.toContain('words of later')
+    expect(said).not.toContain('Hidden words')
+    expect(said).toContain('Memory is off')
+  })
+
+  test.for([{ autoMemoryEnabled: false }, { memoryExtraction: false }])(
+    'with %j the background asks nothing',
+    async (value) => {
+      const agent = await world.open()
+      world.script.push(say('one'))
+      await prompt(agent, 'first')
+      await settings(value)
+      await prompt(agent, 'second')
+      await agent.close()
+      expect(looksBack()).toBe(0)
+    },
+  )
+})
+
+describe('M15 no part of the conversation is looked at twice', () => {
+  test('after it was rewound', async () => {
+    const agent = await world.open()
+    await talk(agent, NOTHING)
+    const first = (await agent.session.chain()).find(({ type }) => type === 'assistant')
+    await agent.close()
+    expect(looksBack()).toBe(1)
+    const again = await world.open(resume(agent.session, world.root))
+    await again.session.moveTip(first?.uuid ?? null)
+    await prompt(again, 'another second')
+    await again.close()
+    expect(looksBack()).toBe(1)
+  })
+
+  test('a turn that was rewound before its look is not looked at', async () => {
+    let go = (): void => undefined
+    const held = new Promise<void>((resolve) => (go = resolve))
+    const agent = await world.open()
+    await talk(agent, async () => {
+      await held
+      return NOTHING
+    })
+    world.script.push(say('three'), say('four'))
+    await prompt(agent, 'third')
+    await prompt(agent, 'taken back')
+    await agent.session.moveTip(
+      (await linesOf(agent.session.path)).find(({ type }) => type === 'assistant')?.['uuid'] as string,
+    )
+    go()
+    await agent.close()
+    const asked = world.requests.filter((seen) => textsIn(seen).at(-1)?.includes('not from the user'))
+    expect(asked).toHaveLength(1)
+  })
+})
