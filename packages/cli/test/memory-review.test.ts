@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { openMemdir } from '@loci/memdir'
@@ -46,6 +46,7 @@ test('a new memory is shown with where it comes from, approved, and in the index
     '  from session session-1, message message-1',
     '  +indentation (project): we indent',
     '  +Four spaces.',
+    'loci memory approve ID takes one, loci memory reject ID drops it',
     '',
   ])
   expect((await run('index')).out).toBe('the index is empty\n')
@@ -78,7 +79,7 @@ test('a memory that was changed by hand meanwhile is not replaced: exit 3, and i
   await memdir.save({ ...DRAFT, file: memory.file, body: 'Tabs.' }, { ifRevision: memory.revision })
   await own.save({ ...memory, body: 'By hand.' }, { ifRevision: memory.revision })
   const [{ id }] = (await run('proposals', '--json')).json() as [{ id: string }]
-  expect((await run('proposals')).out).toContain('another by now')
+  expect((await run('proposals')).out).toContain('another by now: reject it')
   expect((await run('approve', id)).code).not.toBe(0)
   expect((await run('show', memory.file)).out).toContain('By hand.')
   expect(await run('reject', id)).toMatchObject({ code: 0, out: `rejected: ${id}\n` })
@@ -95,12 +96,17 @@ test('search, verify and repair', async () => {
   const broken = await run('verify')
   expect(broken.code).toBe(3)
   expect(broken.out).toContain('topic-without-line')
+  expect(broken.out).toMatch(/\nloci memory repair --dry-run shows .*\n$/)
   const planned = await run('repair', '--dry-run')
   expect(planned.out).toContain(memory.file)
   expect(await work.read('home/memory/MEMORY.md')).toBe('')
   expect((await run('repair')).out).toBe(planned.out)
   expect((await run('verify')).code).toBe(0)
   expect((await run('repair')).out).toBe('nothing to repair\n')
+  await rm(work.path(`home/memory/${memory.file}`))
+  expect((await run('verify')).out).toMatch(
+    /line-without-topic.*\nnothing of it can be put right by itself\n$/,
+  )
 })
 
 test('M04 with memory off nothing is changed by any of them', async () => {

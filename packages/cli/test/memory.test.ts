@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -91,6 +91,48 @@ test('status says whether it is on and by which rule, where it is, and how full 
   })
 })
 
+test('status names what settings change of how memory is written', async () => {
+  const status = async (settings: object): Promise<string> => {
+    await writeFile(work.path('home/settings.json'), JSON.stringify(settings))
+    return (await run({}, 'memory', 'status')).out
+  }
+  expect(await status({})).not.toMatch(/memoryMode|memoryReview|memoryExtraction/)
+  expect(await status({ memoryMode: 'daily-log', memoryReview: true })).toMatch(
+    /\nmemoryMode: new memories go to \S+\/memory\/logs\/YYYY\/MM\/YYYY-MM-DD\.md\nmemoryReview: .+ proposals\n/,
+  )
+  expect(await status({ memoryReview: true, memoryExtraction: false })).toMatch(
+    /\nmemoryExtraction: nothing is remembered in the background\n/,
+  )
+})
+
+test('a daily log is shown as it is; one that is not there is named, a link is refused', async () => {
+  const { dirs } = (await run({}, 'memory', 'status', '--json')).json() as { dirs: { project: string } }
+  const file = 'logs/2031/03/2031-03-01.md'
+  const absent = await run({}, 'memory', 'show', file)
+  expect(absent.err).toMatch(/^loci: There is no memory "logs[^\n]+\[MEMORY_NOT_FOUND\]\n$/)
+  await mkdir(`${dirs.project}/logs/2031/03`, { recursive: true })
+  await writeFile(`${dirs.project}/${file}`, '- (project) frozen\n')
+  expect(await run({}, 'memory', 'show', file)).toMatchObject({ code: 0, out: '- (project) frozen\n' })
+  await symlink(`${dirs.project}/logs/2031`, `${dirs.project}/logs/2032`)
+  expect((await run({}, 'memory', 'show', 'logs/2032/03/2031-03-01.md')).err).toContain('[PATH_LINK]')
+})
+
+test('a memory without description is shown by its name, with no blank at the end of a line', async () => {
+  const { dirs } = (await run({}, 'memory', 'status', '--json')).json() as { dirs: { project: string } }
+  await mkdir(dirs.project, { recursive: true })
+  await writeFile(`${dirs.project}/plain.md`, 'Words.\n')
+  expect((await run({}, 'memory', 'list')).out).toMatch(/^plain\.md  project  plain\n/)
+  expect((await run({}, 'memory', 'show', 'plain.md')).out).toBe('plain (project)\n\nWords.\n')
+})
+
+test.each([
+  [{ name: 'x' }, 'at description: it must be a text'],
+  [{ ...DRAFT, body: 5 }, 'at body: it must be a text'],
+  [{ ...DRAFT, type: 'idea' }, 'at type: it must be one of user, feedback, project, reference'],
+])('of a draft it is said what is wrong: %j', async (input, message) => {
+  expect((await run({ input }, 'memory', 'save')).err).toContain(message)
+})
+
 test('an existing memory needs the revision it was read with; else it is a conflict, exit code 3', async () => {
   const { memory } = (await run({}, 'memory', 'save', '--json')).json() as {
     memory: { file: string; revision: string }
@@ -149,7 +191,6 @@ describe('settings', () => {
     const away = JSON.stringify({ autoMemoryDirectory: work.path('away') })
     const dirOf = async (): Promise<string> =>
       ((await run({}, 'memory', 'status', '--json')).json() as { dirs: { project: string } }).dirs.project
-    const { mkdir } = await import('node:fs/promises')
     await mkdir(work.path('project/.claude'))
     await writeFile(work.path('project/.claude/settings.json'), away)
     expect(await dirOf()).toContain(work.path('home/projects/'))

@@ -1,3 +1,4 @@
+import { isLociError } from '@loci/disk'
 import type { Memory, MemoryDraft, Proposal, SearchHit } from '@loci/memdir'
 import { structuredPatch } from 'diff'
 import type { CommandContext, CommandResult } from '../command-context.ts'
@@ -8,7 +9,11 @@ import { damageLines, lines, parameter } from './text.ts'
 /** What waits, each with where it comes from and what it would change. */
 export async function proposalsCommand(context: CommandContext): Promise<CommandResult> {
   const value = await readMemory(context, (memory) => memory.proposals())
-  return { value, text: lines(value.length === 0 ? ['nothing waits'] : value.flatMap(proposalLines)) }
+  const advice = 'loci memory approve ID takes one, loci memory reject ID drops it'
+  return {
+    value,
+    text: lines(value.length === 0 ? ['nothing waits'] : [...value.flatMap(proposalLines), advice]),
+  }
 }
 
 export async function approveCommand(context: CommandContext): Promise<CommandResult> {
@@ -28,9 +33,22 @@ export async function searchCommand(context: CommandContext): Promise<CommandRes
 }
 
 export async function verifyCommand(context: CommandContext): Promise<CommandResult> {
-  const value = await readMemory(context, (memory) => memory.verify())
+  const { value, changes } = await readMemory(context, async (memory) => ({
+    value: await memory.verify(),
+    // A folder that cannot be read can be repaired by nobody, and is what is told.
+    changes: await memory.repair({ dryRun: true }).then(
+      ({ changes: all }) => all,
+      (error: unknown) => {
+        if (isLociError(error)) return []
+        throw error
+      },
+    ),
+  }))
   if (value.length === 0) return { value, text: lines(['the memory is in order']) }
-  const repair = 'loci memory repair --dry-run shows what can be put right by itself'
+  const repair =
+    changes.length > 0
+      ? 'loci memory repair --dry-run shows what can be put right by itself'
+      : 'nothing of it can be put right by itself'
   return { value, text: lines([...damageLines(value), repair]), exitCode: 3 }
 }
 
@@ -49,7 +67,7 @@ function proposalLines({ id, draft, replaces, outdated, sessionId, messageId }: 
   return [
     `${id}  ${oneLine(what)}`,
     ...(from.length === 0 ? [] : [`  from ${from.join(', ')}`]),
-    ...(outdated ? ['  the memory is another by now: it cannot be approved as it is'] : []),
+    ...(outdated ? ['  the memory is another by now: reject it, or save anew what holds of it'] : []),
     ...changeLines(replaces, draft).map((line) => `  ${line}`),
   ]
 }

@@ -1,25 +1,37 @@
-import { LociError } from '@loci/disk'
-import { MAX_ENTRYPOINT_BYTES, MAX_ENTRYPOINT_LINES, truncateEntrypointContent } from '@loci/memdir'
+import { LociError, orAbsent, resolveInside } from '@loci/disk'
+import {
+  dailyLogTemplate,
+  loadMemory,
+  MAX_ENTRYPOINT_BYTES,
+  MAX_ENTRYPOINT_LINES,
+  truncateEntrypointContent,
+} from '@loci/memdir'
 import type { MemoryDraft } from '@loci/memdir'
 import { z } from 'zod'
 import type { CommandContext, CommandResult } from '../command-context.ts'
 import { withMemory } from '../compose.ts'
+import type { MemoryPlace } from '../compose.ts'
 import { oneLine } from '../printable.ts'
 import { changeMemory, placeOf, readMemory, scopeOf } from './memory-place.ts'
 import { counted, damageLines, lines, parameter } from './text.ts'
 
+const TYPES = ['user', 'feedback', 'project', 'reference'] as const
+const words = z.string({ error: 'it must be a text' })
 const draftSchema = z.strictObject({
-  name: z.string(),
-  description: z.string(),
-  type: z.enum(['user', 'feedback', 'project', 'reference']),
-  body: z.string(),
-  hook: z.string().optional(),
-  file: z.string().optional(),
-  ifRevision: z.string().optional(),
+  name: words,
+  description: words,
+  type: z.enum(TYPES, { error: `it must be one of ${TYPES.join(', ')}` }),
+  body: words,
+  hook: words.optional(),
+  file: words.optional(),
+  ifRevision: words.optional(),
 })
+/** As `dailyLogTemplate` names them. */
+const DAILY_LOG = /^logs\/\d{4}\/\d{2}\/\d{4}-\d{2}-\d{2}\.md$/
 
 export async function statusCommand(context: CommandContext): Promise<CommandResult> {
-  const { enabled, rule, dirs } = await placeOf(context)
+  const place = await placeOf(context)
+  const { enabled, rule, dirs } = place
   const dir = dirs[scopeOf(context)]
   const { raw, proposals } = await withMemory({ dir }, async (memory) => ({
     raw: (await memory.index()).raw,
@@ -37,12 +49,22 @@ export async function statusCommand(context: CommandContext): Promise<CommandRes
     text: lines([
       `memory is ${enabled ? 'on' : 'off'}: ${rule}`,
       ...(dirs.warnings ?? []).map((warning) => `warning: ${warning}`),
+      ...(enabled ? waysOf(place) : []),
       `project: ${dirs.project}`,
       `user: ${dirs.user}`,
       `index: ${index.lines} of ${index.lineLimit} lines, ${index.bytes} of ${index.byteLimit} bytes`,
       `proposals: ${proposals}`,
     ]),
   }
+}
+
+/** What settings change of how memory is written. */
+function waysOf({ mode, review, extraction, dirs }: MemoryPlace): string[] {
+  return [
+    ...(mode === 'daily-log' ? [`memoryMode: new memories go to ${dailyLogTemplate(dirs.project)}`] : []),
+    ...(review && extraction ? ['memoryReview: what the background saves waits in memory proposals'] : []),
+    ...(extraction ? [] : ['memoryExtraction: nothing is remembered in the background']),
+  ]
 }
 
 export async function indexCommand(context: CommandContext): Promise<CommandResult> {
@@ -54,7 +76,7 @@ export async function indexCommand(context: CommandContext): Promise<CommandResu
 export async function listCommand(context: CommandContext): Promise<CommandResult> {
   const value = await readMemory(context, (memory) => memory.list())
   const text = value.memories.map(
-    ({ file, type, description }) => `${file}  ${type}  ${oneLine(description)}`,
+    ({ file, type, name, description }) => `${file}  ${type}  ${oneLine(description || name)}`,
   )
   return {
     value,
@@ -65,12 +87,20 @@ export async function listCommand(context: CommandContext): Promise<CommandResul
 
 export async function showCommand(context: CommandContext): Promise<CommandResult> {
   const file = parameter(context, 0)
+  if (DAILY_LOG.test(file)) return showLog(context, file)
   const value = await readMemory(context, (memory) => memory.read(file))
   if (value === undefined) throw noMemory(file)
-  return {
-    value,
-    text: lines([oneLine(`${value.name} (${value.type}): ${value.description}`), '', value.body.trimEnd()]),
-  }
+  const { name, type, description, body } = value
+  const head = `${name} (${type})${description === '' ? '' : `: ${description}`}`
+  return { value, text: lines([oneLine(head), '', body.trimEnd()]) }
+}
+
+async function showLog(context: CommandContext, file: string): Promise<CommandResult> {
+  const { dirs } = await placeOf(context)
+  const path = await orAbsent(resolveInside(dirs[scopeOf(context)], file))
+  const value = path === undefined ? null : await loadMemory(path)
+  if (value === null) throw noMemory(file)
+  return { value, text: lines([value]) }
 }
 
 export async function saveCommand(context: CommandContext): Promise<CommandResult> {
