@@ -169,6 +169,12 @@ describe('what comes first', () => {
     expect(names(memories, 'deploy staging')).toEqual(['z', 'deploy'])
   })
 
+  test('who holds all words, a rare one mistyped, comes before who holds that as it was typed in the name', () => {
+    const common = Array.from({ length: 20 }, (_, n) => memory(`c${n}`, '', 'the one'))
+    const memories = [...common, memory('kubernetes'), memory('z', '', 'the kubernets')]
+    expect(names(memories, 'the kubernetes').slice(0, 2)).toEqual(['z', 'kubernetes'])
+  })
+
   test('a rare word counts more than common ones', () => {
     const common = Array.from({ length: 20 }, (_, n) => memory(`c${n}`, '', 'how do we do that'))
     expect(names([...common, memory('rare', '', 'kubernetes')], 'how do we kubernetes')[0]).toBe('rare')
