@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { setFaultHook } from '@loci/disk/testing'
 import type { FileHistory } from '@loci/file-history'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -165,4 +166,52 @@ test('of the four functions: a rewind goes through no directory that became a li
   expect(filesBelow(target)).toEqual(theirs)
   expect(await checkpoints.read('b.txt')).toBe('b1')
   await checkpoints.dispose()
+})
+
+describe('what is behind the link', () => {
+  test('an undo that overwrites keeps no bytes of what is behind a link that its directory became', async () => {
+    await history.rewind('m1')
+    swap()
+    writeFileSync(`${others}/edited.txt`, 'secret of others')
+    const result = await history.undoRewind({ onConflict: 'overwrite' })
+    expect(result.skipped.map(({ path }) => path)).toContain(work.path('d/edited.txt'))
+    expect(Object.values(filesBelow(work.dir)).filter((text) => text.includes('secret of others'))).toEqual(
+      [],
+    )
+  })
+
+  test('nor does a rewind whose file was replaced just now', async () => {
+    const plan = await history.planRewind('m1')
+    setFaultHook((operation, path) => {
+      if (operation === 'mkdir' && path.endsWith('/undo/r1')) {
+        swap()
+        writeFileSync(`${others}/edited.txt`, 'secret of others')
+      }
+      return undefined
+    })
+    await history.rewind(plan, { onConflict: 'overwrite' })
+    expect(Object.values(filesBelow(work.dir)).filter((text) => text.includes('secret of others'))).toEqual(
+      [],
+    )
+  })
+
+  test.each(['undo', 'finish'] as const)(
+    'resolving by %s removes nothing behind such a link',
+    async (how) => {
+      let isCut = false
+      setFaultHook((operation, path) => {
+        if (operation === 'rename' && path.startsWith(work.root)) isCut = true
+        return isCut ? Object.assign(new Error('injected'), { code: 'EIO' }) : undefined
+      })
+      await failure(history.rewind('m1'))
+      setFaultHook(undefined)
+      expect(history.pendingRewind).not.toBeNull()
+      swap()
+      const hash = createHash('sha256').update(work.path('d/edited.txt')).digest('hex').slice(0, 16)
+      const scratch = `${others}/.loci-${hash}.tmp`
+      writeFileSync(scratch, 'of the project that is there')
+      await history.resolveRewind(how)
+      expect(existsSync(scratch)).toBe(true)
+    },
+  )
 })
