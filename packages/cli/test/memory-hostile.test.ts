@@ -24,7 +24,7 @@ const notices = (): string =>
   world.events.flatMap((event) => (event.type === 'notice' ? [event.text] : [])).join('\n')
 /** What the last calls were answered with. */
 const resultOf = (): string =>
-  JSON.stringify((world.requests.at(-1)?.body as MessagesRequest).messages.at(-1)?.content)
+  JSON.stringify((world.requests.at(-1)?.body as MessagesRequest | undefined)?.messages.at(-1)?.content)
 const looksBack = (): number =>
   world.requests.filter((seen) => textsIn(seen).at(-1)?.includes('not from the user')).length
 

@@ -8,6 +8,8 @@ import { indexLineOf, planIndex } from './index-change.ts'
 import { decode, linesFor, setIndexLines } from './index-file.ts'
 import { INTENT_FILE, parseIntent } from './intent.ts'
 import type { Intent, IntentStep } from './intent.ts'
+import { isHeldElsewhere } from './held-elsewhere.ts'
+import type { PlacedFile } from './held-elsewhere.ts'
 import { revisionOf } from './memory.ts'
 import { readRegular } from './read-regular.ts'
 import { TRASH_DIR } from './trash-file.ts'
@@ -82,21 +84,30 @@ function stateOf(step: IntentStep, bytes: Buffer | undefined): Seen['state'] {
 
 async function planRest(dir: string, intent: Intent, seen: readonly Seen[]): Promise<FileChange[]> {
   const { file } = intent
+  const index = await readIndex(dir)
   const looked = seen.map((one) => withLines(one, file))
   const kept = looked.filter(({ step }) => isKept(step))
   const main = looked.filter(({ step }) => !isKept(step))
   // What was copied into the trash still stands where it was.
-  if (main.every(({ state }) => state === 'before'))
-    return kept.filter(({ state }) => state === 'after').map(takenAway)
+  if (main.every(({ state }) => state === 'before')) {
+    const there = main.flatMap(placed)
+    return kept.filter((one) => one.state === 'after' && isHeld(one, there, index)).map(takenAway)
+  }
   const last = main.findLastIndex(({ state }) => state === 'after')
   const isOurs = last !== -1 && main.slice(0, last).every(({ state }) => state === 'after')
   const isKeptStill = kept.every(({ state }) => state === 'after')
   const rest = main.slice(last + 1)
   if (isOurs && isMoveBegun(main.slice(0, last + 1), rest)) return main.slice(0, last + 1).map(takenAway)
+  const goes = new Set(seen.filter(({ step }) => step.after === null).map(({ step }) => step.path))
+  const staying = looked
+    .filter(({ state, step }) => state === 'after' && !goes.has(step.path))
+    .flatMap(placed)
   const changes: FileChange[] = []
   for (const one of isOurs ? rest : []) {
     const change = one.state === 'before' ? await planStep(dir, file, one) : undefined
-    if (change === undefined || (change.after === undefined && !isKeptStill)) break
+    if (change === undefined) break
+    const indexThen = changes.find(({ linesOf }) => linesOf !== undefined)?.after ?? index
+    if (change.after === undefined && !(isKeptStill && isHeld(one, staying, indexThen))) break
     changes.push(change)
   }
   const topic = main.find(({ step }) => step.path === file)
@@ -156,6 +167,15 @@ async function planStep(
 
 function isKept({ path, before }: IntentStep): boolean {
   return before === null && path.startsWith(`${TRASH_DIR}/`)
+}
+
+/** Whatever a record says, what it leads to loses nobody's words. */
+function isHeld(one: Seen, staying: readonly PlacedFile[], index: Uint8Array | undefined): boolean {
+  return placed(one).every((file) => isHeldElsewhere(file, staying, index))
+}
+
+function placed({ step, bytes }: Seen): PlacedFile[] {
+  return bytes === undefined ? [] : [{ path: step.path, bytes }]
 }
 
 function takenAway({ path, bytes }: Seen): FileChange {

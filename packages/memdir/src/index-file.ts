@@ -20,7 +20,7 @@ export interface IndexEntry {
 // The title is lazy, so that brackets in it end at the first `](`. The target is `<…>` or runs, with blanks and
 // balanced parentheses, to the `)` that closes it.
 const ENTRY =
-  /^\s*[-*+]\s+\[(?<title>.*?)\]\((?:<(?<angle>(?:[^<>\\]|\\.)*)>|(?<bare>(?:[^()<>]|\([^()]*\))+))\)(?<rest>.*)$/du
+  /^\s*[-*+]\s+\[(?<title>.*?)\]\((?:<(?<angle>(?:[^<>\\]|\\.)*)>|(?<bare>(?:[^()<>]|\([^()]*\))+))\)(?<rest>.*)$/dsu
 /** How a link to another place begins: with a scheme, at the root, or as an anchor. */
 const ELSEWHERE = /^(?:[a-z][a-z0-9+.-]*:|[/#])/i
 const SEPARATOR = /^\s*(?:[—–:]|-{1,2})\s*/u

@@ -29,7 +29,7 @@ export interface Proposal {
 export const PROPOSALS_DIR = '.proposed'
 
 /** As stored in `.proposed/<id>.json`. */
-const PROPOSAL_SHAPE = z.looseObject({
+export const PROPOSAL_SHAPE = z.looseObject({
   draft: z.looseObject({
     name: z.string(),
     description: z.string(),

@@ -10,7 +10,14 @@ import { contentsOf, directoryAt, findFile, resolveFile, topicAt } from './find-
 import type { Found } from './find-file.ts'
 import { listDirectory } from './list-directory.ts'
 import { parseToolPath } from './tool-path.ts'
-import { editTopic, planDelete, planEdit, planMoves, removeDirectories } from './topic-changes.ts'
+import {
+  checkProposable,
+  editTopic,
+  planDelete,
+  planEdit,
+  planMoves,
+  removeDirectories,
+} from './topic-changes.ts'
 
 /**
  * One method for each command of the tool `memory_20250818`, given the input of the call. Each resolves to the text
@@ -50,7 +57,9 @@ export function memoryToolHandlers(memdir: Memdir): MemoryToolHandlers {
   ): Promise<string> {
     const file = topicAt(path)
     if (review) {
-      const { memory, old } = await editTopic(folder, file, edit)
+      const topic = await editTopic(folder, file, edit)
+      checkProposable(topic)
+      const { memory, old } = topic
       const ifRevision = old && revisionOf(old.bytes)
       const { warnings = [] } = await memdir.save(memory, { ifRevision })
       return [

@@ -10,7 +10,7 @@ import { decode, linesFor } from '../index-file.ts'
 import { revisionOf, toMemory } from '../memory.ts'
 import type { Memory, StoredTopic } from '../memory.ts'
 import { refuseOtherFolder } from '../save.ts'
-import { parseTopic } from '../topic-file.ts'
+import { formatTopic, parseTopic } from '../topic-file.ts'
 import { planTrash } from '../trash-file.ts'
 import { planRemoval } from '../trash.ts'
 import { resolveFile } from './find-file.ts'
@@ -59,6 +59,30 @@ function checkFrontMatter(before: string | undefined, text: string): void {
     'MEMORY_INVALID',
     `Nothing was saved: that would break the front matter. ${problem.message}${where}`,
   )
+}
+
+/**
+ * A proposal holds fields and body; what else stands in the front matter would be lost with it.
+ *
+ * @throws {LociError} MEMORY_INVALID
+ */
+export function checkProposable({ old, next }: TopicText): void {
+  if (otherLines(old) === otherLines(next)) return
+  throw new LociError(
+    'MEMORY_INVALID',
+    'Nothing was proposed: what waits for a person can change name, description, type and body, but nothing else in the front matter',
+  )
+}
+
+/** The front matter with the same fields whatever they were, so that only the rest differs. In any order. */
+function otherLines(topic: StoredTopic | undefined): string {
+  const text =
+    topic &&
+    decode(topic.bytes)
+      .replace(/^\uFEFF/, '')
+      .replaceAll('\r\n', '\n')
+  const same = formatTopic({ name: 'x', description: 'x', type: 'user', body: '' }, text)
+  return same.split('\n').toSorted().join('\n')
 }
 
 /** The topic's bytes as they were written, and its line in the index. What is replaced goes to the trash. */

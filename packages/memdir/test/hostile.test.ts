@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tree } from '@loci/disk/testing'
+import type { Tree } from '@loci/disk/testing'
+import { openMemdir } from '@loci/memdir'
+import { memoryToolHandlers } from '@loci/memdir/anthropic'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
+const DRAFT = { name: 'New', description: 'new words', type: 'user', body: 'New.' } as const
+
+let work: Tree
+beforeEach(async () => {
+  work = await tree()
+})
+afterEach(() => work.remove())
+const write = (name: string, text: string): Promise<void> => writeFile(work.path(name), text)
+const read = (name: string): Promise<string> => readFile(work.path(name), 'utf8')
+
+describe('R15 a record of a change that somebody else wrote takes nothing away that is nowhere else', () => {
+  const A = sha('A')
+  const B = sha('B')
+  const SIDE = sha('{}')
+  const LATER = { path: 'MEMORY.md', before: null, after: A, lines: { before: [], after: [] } }
+  test.for([
+    [
+      'a topic, as a move to a file of other words',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: 'a.md', before: A, after: null },
+      ],
+    ],
+    [
+      'the same topic twice',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: 'b.md', before: B, after: null },
+      ],
+    ],
+    [
+      'two copies, each for the other',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: 'b2.md', before: null, after: B },
+        { path: 'b.md', before: B, after: null },
+        { path: 'b2.md', before: B, after: null },
+      ],
+    ],
+    [
+      'a trash entry, as one that was restored',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: '.trash/t.json', before: SIDE, after: null },
+      ],
+    ],
+    [
+      'a trash entry, as one of a change that was not begun',
+      [
+        { path: '.trash/t.json', before: null, after: SIDE },
+        { path: 'a.md', before: A, after: B },
+      ],
+    ],
+    [
+      'a trash entry, as one of a change of nothing',
+      [{ path: '.trash/t.json', before: null, after: SIDE }, LATER],
+    ],
+    [
+      'a proposal',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: '.proposed/p.json', before: SIDE, after: null },
+      ],
+    ],
+  ] as const)('%s', async ([, steps]) => {
+    const files = { 'a.md': 'A', 'b.md': 'B', 'b2.md': 'B', '.trash/t.json': '{}', '.proposed/p.json': '{}' }
+    await work.remove()
+    work = await tree(files)
+    await write('.index', JSON.stringify({ startedAt: 'x', file: 'b.md', steps }))
+    const memdir = await openMemdir({ dir: work.root })
+    await memdir.repair()
+    await write('.index', JSON.stringify({ startedAt: 'x', steps }))
+    await memdir.save(DRAFT)
+    for (const [name, text] of Object.entries(files)) expect(await read(name)).toBe(text)
+  })
+})
+
+test.for(['\u2028', '\u2029', '\r'])(
+  'M10 a line of the index with %j in its words is a line',
+  async (mark) => {
+    await write('a.md', '---\nname: A\ndescription: about a\ntype: user\n---\n\nA.\n')
+    const line = `- [A](a.md) — one${mark}two\n`
+    await write('MEMORY.md', line)
+    const memdir = await openMemdir({ dir: work.root })
+    expect((await memdir.index()).entries).toMatchObject([
+      { title: 'A', file: 'a.md', hook: `one${mark}two` },
+    ])
+    expect(await memdir.repair()).toEqual({ changes: [] })
+    expect(await read('MEMORY.md')).toBe(line)
+  },
+)
+
+describe("with review the API's memory tool", () => {
+  const TOPIC = '---\nname: A\ndescription: about a\ntype: user\ntags: old\n---\n\nA.\n'
+  const FIELDS = '---\ntype: user\nname: "N"\ndescription: about n\nmetadata:\n    type: user\n---\n'
+  const proposing = async (): Promise<ReturnType<typeof memoryToolHandlers>> =>
+    memoryToolHandlers(await openMemdir({ dir: work.root, review: true }))
+  const waiting = async (): Promise<number> =>
+    (await (await openMemdir({ dir: work.root })).proposals()).length
+
+  test('refuses an edit of what a proposal does not hold, rather than lose it', async () => {
+    await write('a.md', TOPIC)
+    const tool = await proposing()
+    for (const [old, next] of [
+      ['tags: old', 'tags: new'],
+      ['tags: old\n', ''],
+      ['tags: old', 'tags: old # why'],
+    ] as const)
+      await expect(
+        tool.str_replace({ path: '/memories/a.md', old_str: old, new_str: next }),
+      ).rejects.toMatchObject({
+        code: 'MEMORY_INVALID',
+        message: expect.stringContaining('front matter'),
+      })
+    const text = TOPIC.replace('type: user', 'type: user\nmore: x')
+    await expect(tool.create({ path: '/memories/n.md', file_text: text })).rejects.toMatchObject({
+      code: 'MEMORY_INVALID',
+    })
+    expect(await waiting()).toBe(0)
+  })
+
+  test('takes edits of what it does hold', async () => {
+    await write('a.md', TOPIC)
+    const tool = await proposing()
+    await tool.str_replace({ path: '/memories/a.md', old_str: 'about a', new_str: 'of a' })
+    await tool.str_replace({ path: '/memories/a.md', old_str: 'A.\n', new_str: 'A, and more.\n\nMore.' })
+    await tool.create({ path: '/memories/n.md', file_text: `${FIELDS}\nN.\n` })
+    await tool.create({ path: '/memories/m.md', file_text: '# Releases\r\n\r\nOn Mondays.\r\n' })
+    expect(await waiting()).toBe(4)
+  })
+})
