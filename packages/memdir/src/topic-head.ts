@@ -41,7 +41,7 @@ export function readHead(file: string, path: string, buffer: Buffer = Buffer.all
 }
 
 /** Where the front matter ends; 0 if there is none; `undefined`: it goes on behind these bytes. Pure. */
-export function frontMatterLength(bytes: Buffer, isWhole: boolean): number | undefined {
+function frontMatterLength(bytes: Buffer, isWhole: boolean): number | undefined {
   const mark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
   if (!bytes.subarray(mark, mark + 3).equals(FENCE.subarray(1))) return 0
   for (let at = bytes.indexOf(FENCE, mark); at !== -1; at = bytes.indexOf(FENCE, at + 1)) {
