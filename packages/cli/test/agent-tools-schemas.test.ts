@@ -23,6 +23,8 @@ test('the tools, their inputs, and which of them must be given', () => {
     ['Read', 'file_path offset limit', 'file_path'],
     ['Write', 'file_path content', 'file_path,content'],
     ['Edit', 'file_path old_string new_string replace_all', 'file_path,old_string,new_string'],
+    ['Glob', 'pattern path', 'pattern'],
+    ['Grep', 'pattern path glob output_mode -i -n -A -B -C head_limit', 'pattern'],
     ['Bash', 'command timeout_ms', 'command'],
     ['SaveMemory', 'name description type body scope file revision', 'name,description,type,body,scope'],
     ['SearchMemory', 'query', 'query'],
@@ -31,7 +33,7 @@ test('the tools, their inputs, and which of them must be given', () => {
 
 test('without memory there are no tools for it, and the others are the same bytes', () => {
   const without = toolsFor({ hasMemory: false })
-  expect(without.map(({ name }) => name)).toEqual(['Read', 'Write', 'Edit', 'Bash'])
+  expect(without.map(({ name }) => name)).toEqual(['Read', 'Write', 'Edit', 'Glob', 'Grep', 'Bash'])
   expect(bytesOf(tools).startsWith(bytesOf(without).slice(0, -1))).toBe(true)
 })
 

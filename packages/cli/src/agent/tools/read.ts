@@ -16,6 +16,7 @@ export const readTool: Tool = defineTool({
     offset: z.int().min(1).optional().describe('First line to read, from 1'),
     limit: z.int().min(1).optional().describe('How many lines to read'),
   }),
+  isReadOnly: true,
   async plan({ file_path, offset = 1, limit = MAX_LINES }, { root, asideDir }) {
     const target = await fileTarget(root, (await ownCopy(file_path, asideDir)) ?? file_path)
     checkRegular(target)

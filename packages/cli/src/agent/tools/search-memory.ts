@@ -13,6 +13,7 @@ export const searchMemoryTool: Tool = defineTool({
   name: 'SearchMemory',
   description: `Searches the memories of this project and of all projects by words. Returns the best whole, up to ${MAX_HITS} of each scope: "FILE (SCOPE, TYPE): DESCRIPTION", "revision … (written …)", which files that it names are not there now, then the text; or "No memory fits.".`,
   schema: z.strictObject({ query: wholeText().min(1).describe('Words to look for') }),
+  isReadOnly: true,
   async plan({ query }, context) {
     const { memory } = context
     return {

@@ -50,6 +50,8 @@ export interface Tool {
   description: string
   /** JSON schema of the input; the same bytes each time. */
   inputSchema: { type: 'object'; [key: string]: unknown }
+  /** It changes nothing that another call could see, so that calls of it can run at once. */
+  isReadOnly?: boolean
   /**
    * Plans a call; nothing has been touched yet. A string says what is wrong with the input.
    *
@@ -63,14 +65,16 @@ export function defineTool<Schema extends z.ZodType>(definition: {
   name: string
   description: string
   schema: Schema
+  isReadOnly?: boolean
   plan: (input: z.output<Schema>, context: ToolContext, call: ToolCall) => Promise<PreparedCall>
 }): Tool {
-  const { name, description, schema, plan } = definition
+  const { name, description, schema, isReadOnly = false, plan } = definition
   const { $schema: _dialect, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' })
   return {
     name,
     description,
     inputSchema: { ...inputSchema, type: 'object' },
+    isReadOnly,
     async prepare(input, context, call) {
       const parsed = schema.safeParse(input)
       return parsed.success ? plan(parsed.data, context, call) : flawOf(name, parsed.error)

@@ -1,5 +1,7 @@
 import { bashTool } from './bash.ts'
 import { editTool } from './edit.ts'
+import { globTool } from './glob.ts'
+import { grepTool } from './grep.ts'
 import { readTool } from './read.ts'
 import { saveMemoryTool } from './save-memory.ts'
 import { searchMemoryTool } from './search-memory.ts'
@@ -8,6 +10,6 @@ import { writeTool } from './write.ts'
 
 /** The tools of an agent, always in this order: they are the beginning of each request. */
 export function toolsFor(options: { hasMemory: boolean }): readonly Tool[] {
-  const tools = [readTool, writeTool, editTool, bashTool]
+  const tools = [readTool, writeTool, editTool, globTool, grepTool, bashTool]
   return options.hasMemory ? [...tools, saveMemoryTool, searchMemoryTool] : tools
 }

@@ -1,0 +1,1 @@
+export { IgnoreRules, loadRulesAbove, readRules } from './ignore-rules.ts'
