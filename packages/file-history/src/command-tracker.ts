@@ -69,12 +69,12 @@ export class CommandTracker implements CommandView {
     return [...this.#postponed.values(), ...this.#running]
   }
 
-  /** The tree before. */
+  /** The tree before, which is also that of every snapshot that was called before this resolves. */
   async begin(messageId: string): Promise<Base> {
     this.#starting += 1
     try {
       const base = await this.#queue.run('base', () => this.#prepare(messageId))
-      const { dir, log, clock } = this.#options
+      const { dir, log, clock, changes } = this.#options
       const timestamp = clock().toISOString()
       try {
         await writeBaseIndex(dir, base)
@@ -83,6 +83,7 @@ export class CommandTracker implements CommandView {
         await this.end(base)
         throw error
       }
+      await changes.settled()
       return base
     } finally {
       this.#starting -= 1

@@ -63,6 +63,11 @@ export class SnapshotTaker {
     return this.#inFlight > 0
   }
 
+  /** Waits until none is being made: what is written from then on is in none that was called. */
+  async settled(): Promise<void> {
+    while (this.isBusy) await this.#settling
+  }
+
   /** Whether a file changed without a record since the newest snapshot was called. */
   isUnrecorded(key: string): boolean {
     return this.#unrecorded.has(key)

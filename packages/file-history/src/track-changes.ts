@@ -81,16 +81,22 @@ export class ChangeTracker {
   /**
    * The snapshot that what a command changes will join: the newest, which holds every file that is tracked when the
    * command begins, and since which nothing changed without a record. Otherwise a file's state before the command would
-   * pass for that of the snapshot.
+   * pass for that of the snapshot. One that was called before is waited for.
    */
   async anchor(messageId: string): Promise<Anchor> {
     for (;;) {
+      await this.settled()
       const { snapshots, trackedFiles } = this.#recording.options.cell.getState()
       const newest = snapshots.at(-1)
       const isWhole = [...trackedFiles].every((key) => backupOf(newest, key) !== undefined)
       if (newest && isWhole && this.#snapshots.isUpToDate) return this.#recording.commits.anchor
       await this.#snapshots.take(messageId)
     }
+  }
+
+  /** See {@link SnapshotTaker.settled}. */
+  settled(): Promise<void> {
+    return this.#snapshots.settled()
   }
 
   /** In which state the agent left these files nobody can tell. */

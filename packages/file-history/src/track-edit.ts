@@ -25,10 +25,18 @@ export class EditTracker {
       await this.#ensureSnapshot(messageId, target)
       const backup = await this.#recording.paths.run(target.key, () => this.#track(target, messageId))
       if (backup === undefined) continue
-      // A snapshot that was called meanwhile looks at the file before its caller may write it.
-      await this.#recording.paths.run(target.key, () => Promise.resolve())
+      await this.#letSnapshotsLook(target.key)
       return backup
     }
+  }
+
+  /** Waits until every snapshot that was called, also one that is called meanwhile, has looked at a file. */
+  async #letSnapshotsLook(key: string): Promise<void> {
+    let calls: number
+    do {
+      ;({ calls } = this.#snapshots)
+      await this.#recording.paths.run(key, () => Promise.resolve())
+    } while (calls !== this.#snapshots.calls)
   }
 
   /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */

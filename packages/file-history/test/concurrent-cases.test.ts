@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { files } from '@loci/disk'
 import { setFaultHook } from '@loci/disk/testing'
 import type { FileHistory } from '@loci/file-history'
@@ -253,6 +254,9 @@ test('what a file was before a command is not what it was before another of whic
   ])
 })
 
+/** All that waits for no file operation is over then. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 test('trackEdit resolves after a snapshot that was called before has looked at the file', async () => {
   history = await work.open()
   await history.makeSnapshot('m')
@@ -265,9 +269,57 @@ test('trackEdit resolves after a snapshot that was called before has looked at t
   const making = history.makeSnapshot('s')
   read.release()
   await look.reached
-  // All that does not wait for the look is over by then.
-  await new Promise((resolve) => setImmediate(resolve))
+  await turn()
   expect(isResolved).toBe(false)
   look.release()
   await Promise.all([tracking, making])
+})
+
+test('and after one that was called while it waited for that', async () => {
+  history = await work.open()
+  await history.makeSnapshot('m')
+  const read = holdRead()
+  const tracking = history.trackEdit('a.txt', 'e')
+  let isResolved = false
+  void tracking.then(() => (isResolved = true))
+  await read.reached
+  const first = hold('open', isA)
+  const making = history.makeSnapshot('s')
+  read.release()
+  await first.reached
+  await turn()
+  const second = hold('open', isA)
+  const next = history.makeSnapshot('t')
+  first.release()
+  await second.reached
+  await turn()
+  expect(isResolved).toBe(false)
+  second.release()
+  await Promise.all([tracking, making, next])
+})
+
+test('a command knows what files were at a snapshot that was called before it', async () => {
+  const look = await openChanged(100)
+  const making = history.makeSnapshot('n')
+  await look.reached
+  const command = history.trackCommand('c', () => work.write('a.txt', large('a2')))
+  await turn()
+  look.release()
+  await Promise.all([making, command])
+  expect([await at('n', 'a.txt'), await at('n', 'b.txt')]).toEqual(['a1', 'b2'])
+})
+
+test('and runs after one that was called while it looked at the tree has looked at its files', async () => {
+  const look = await openChanged(100)
+  const copy = hold('open', (path) => path.includes('/base/'))
+  const command = history.trackCommand('c', () => work.write('b.txt', large('b3')))
+  await copy.reached
+  const making = history.makeSnapshot('n')
+  await look.reached
+  copy.release()
+  while (!readFileSync(`${work.dir}/edits.jsonl`, 'utf8').includes('"command"')) await turn()
+  for (let turns = 0; turns < 100; turns += 1) await turn()
+  look.release()
+  await Promise.all([making, command])
+  expect(await at('n', 'b.txt')).toBe('b2')
 })

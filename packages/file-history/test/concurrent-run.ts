@@ -69,7 +69,8 @@ export class Run {
   /** From the call of each snapshot to its end, by id. */
   readonly spans = new Map<string, Span>()
   readonly #start: Record<string, State>
-  #writes: { file: string; text: State; time: number }[] = []
+  /** `allowed`: when the call returned that gave leave to write. */
+  #writes: { file: string; text: State; time: number; allowed: number }[] = []
 
   constructor(work: Project, history: FileHistory, turns: Interleaving, ids: string[]) {
     this.#work = work
@@ -102,17 +103,18 @@ export class Run {
     return [this.events.length - 1]
   }
 
-  #put(name: string, text: State): void {
-    this.#writes.push({ file: name, text, time: (this.#time += 1) })
+  #put(name: string, text: State, allowed: number): void {
+    this.#writes.push({ file: name, text, time: (this.#time += 1), allowed })
     if (text === null) rmSync(this.#work.path(name), { force: true })
     else writeFileSync(this.#work.path(name), text)
   }
 
   /** A write of a caller; not while a command's tree is looked at, which is no single moment. */
   #write(name: string, text: State, last: number[]): Promise<number[]> {
+    const allowed = Math.max(...last.map((index) => this.events[index]?.end ?? 0))
     const write = (): Promise<void> =>
       this.#turns.act(
-        () => this.#put(name, text),
+        () => this.#put(name, text, allowed),
         () => this.#looking === 0,
       )
     const apply = (model: Model): boolean => ((model.disk[name] = text), true)
@@ -185,9 +187,10 @@ export class Run {
     const start = this.#time
     this.#looking += 1
     const { changed, untracked } = await this.#history.trackCommand(id, async () => {
+      const allowed = (this.#time += 1)
       this.#looking -= 1
       await this.#turns.act(
-        () => this.#put(name, text),
+        () => this.#put(name, text, allowed),
         () => this.#looking === 0,
       )
       this.#looking += 1
@@ -199,9 +202,11 @@ export class Run {
     return []
   }
 
-  /** Every state that a file had from the beginning of a span to its end. */
-  statesIn(name: string, { start, end }: Span): State[] {
-    const writes = this.#writes.filter((write) => write.file === name && write.time <= end)
+  /** Every state that a file had from the beginning of a span to its end by writes that were allowed before a moment. */
+  statesIn(name: string, { start, end }: Span, allowedBefore = Infinity): State[] {
+    const writes = this.#writes.filter(
+      (write) => write.file === name && write.time <= end && write.allowed < allowedBefore,
+    )
     const before = writes.filter(({ time }) => time < start).at(-1)
     const first = before ? before.text : (this.#start[name] ?? null)
     return [first, ...writes.filter(({ time }) => time >= start).map(({ text }) => text)]
