@@ -7,7 +7,7 @@ import { lookAtTracked } from './look-at-tracked.ts'
 import type { TrackedLook } from './look-at-tracked.ts'
 import type { Recording } from './recording.ts'
 import { requireFile } from './require-file.ts'
-import { addSnapshot, nextRecord, removeSnapshot } from './snapshot.ts'
+import { addSnapshot, backupOf, nextRecord, removeSnapshot } from './snapshot.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { TrackedPath } from './track-path.ts'
 
@@ -146,11 +146,28 @@ export class SnapshotTaker {
     const look = this.#recording.paths.run(key, async () => {
       const { sequence } = this.#recording.backups
       await requireFile(path)
-      // Its last record may be a first one, of a snapshot that is gone: what it was since then nobody knows.
-      if (!cell.getState().trackedFiles.has(key)) this.#recording.backups.forget(key)
       return [{ key, sequence, backup: await this.#recording.backups.backUp(asked) }]
     })
     return [look, ...looks]
+  }
+
+  /**
+   * A first record is what a file was at every snapshot before it. Nobody knows that where the newest does not hold the
+   * file: then what was found is recorded anew.
+   */
+  async #renewFirst(looks: readonly TrackedLook[]): Promise<TrackedLook[]> {
+    const { backups, paths, options } = this.#recording
+    const newest = options.cell.getState().snapshots.at(-1)
+    const result: TrackedLook[] = []
+    for (const look of looks) {
+      const { key, backup } = look
+      const isFirst = backup.version === 1 || options.log.isFirst(backup.backupFileName)
+      const isRenewed = isFirst && backupOf(newest, key) === undefined
+      result.push(
+        isRenewed ? { ...look, backup: await paths.run(key, () => backups.renew(key, backup)) } : look,
+      )
+    }
+    return result
   }
 
   async #commitSnapshot(
@@ -165,10 +182,10 @@ export class SnapshotTaker {
     const { cell, log } = this.#recording.options
     const former = this.#recording.commits.anchor
     const newest = cell.getState().snapshots.at(-1)
-    const looks = [
+    const looks = await this.#renewFirst([
       ...tracked,
       ...(await this.#moves.follow(messageId, newest, tracked, () => this.#recording.commits.now())),
-    ]
+    ])
     const stray = log.strayEvents(cell.getState())
     const timestamp = this.#recording.commits.timeOfSnapshot(messageId)
     // Before the snapshot is there, so that it never claims unsaid to have seen them.

@@ -166,6 +166,16 @@ export class VersionedBackups {
     return this.#record(target, made, order)
   }
 
+  /** A new backup of what `backup` holds, so that it is not its file's first; the same one where its bytes are gone. */
+  async renew(key: string, backup: Backup): Promise<Backup> {
+    const { path } = pathOfKey(this.#options.root, key)
+    const { backupFileName: name, realParentDir: parent = dirname(path) } = backup
+    const target = { key, path, parent }
+    if (name === null) return this.recordAbsence(target)
+    const made = await this.#copy(target, join(this.#options.dir, name))
+    return made === undefined ? backup : this.#record(target, made)
+  }
+
   /** Number of the last event of the log. */
   get sequence(): number {
     return this.#options.log.sequence
@@ -208,15 +218,10 @@ export class VersionedBackups {
     } finally {
       if (!isRecorded && !isKnown) {
         this.#options.versions.delete(key)
-        this.forget(key)
+        this.#latest.delete(key)
+        this.#cache.forget(key)
       }
     }
-  }
-
-  /** The next record of a file is a new one, also if it is as the last. */
-  forget(key: string): void {
-    this.#latest.delete(key)
-    this.#cache.forget(key)
   }
 
   async #record(

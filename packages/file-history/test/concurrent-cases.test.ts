@@ -202,22 +202,52 @@ test.each(['an edit', 'a command'])(
   },
 )
 
-test('a file that is again as an evicted snapshot held it was not so at those between', async () => {
+test.each([
+  ['a.txt', 'a1'],
+  ['new.txt', ''],
+])('%s, again as an evicted snapshot held it, was not so at those between', async (name, before) => {
   const look = await openChanged(2)
   let making: Promise<unknown> = Promise.resolve()
   await history.trackCommand('c', async () => {
     const first = history.makeSnapshot('n')
     await look.reached
-    await work.write('a.txt', large('a2'))
+    await work.write(name, large('a2'))
     making = Promise.all([first, history.makeSnapshot('o')])
   })
   look.release()
   await making
-  await work.write('a.txt', large('a1'))
-  await history.trackEdit('a.txt', 'e')
+  if (before === '') await work.remove(name)
+  else await work.write(name, large(before))
+  await history.trackEdit(name, 'e')
   expect(ids()).toEqual(['o', 'e'])
-  expect([await at('o', 'a.txt'), await at('e', 'a.txt')]).toEqual(['unknown', 'a1'])
+  expect([await at('o', name), await at('e', name)]).toEqual(['unknown', before])
 })
+
+test.each([
+  ['a.txt', 'a1', false],
+  ['a.txt', 'a1', true],
+  ['new.txt', '', true],
+])(
+  'nor %s, again as before a command that ran then (%s, opened again: %s)',
+  async (name, before, isReopened) => {
+    history = await work.open({ maxSnapshots: 2 })
+    await history.makeSnapshot('m')
+    await history.trackCommand('c', async () => {
+      await work.write(name, large('a2'))
+      await history.makeSnapshot('n')
+    })
+    if (before === '') await work.remove(name)
+    else await work.write(name, large(before))
+    if (isReopened) await history.close()
+    if (isReopened) history = await work.open({ maxSnapshots: 3 })
+    await history.makeSnapshot('e')
+    expect([await at('n', name), await at('e', name)]).toEqual(['unknown', before])
+    await history.makeSnapshot('f')
+    expect(history.snapshots().at(-1)?.trackedFileBackups).toEqual(
+      history.snapshots().at(-2)?.trackedFileBackups,
+    )
+  },
+)
 
 test('what a command changed joins no snapshot that is evicted meanwhile', async () => {
   const look = await openChanged(1)
