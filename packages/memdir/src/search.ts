@@ -128,7 +128,10 @@ function placeOf(text: string, folded: number): number {
 }
 
 function lineAround(text: string, at: number): string {
-  const skipped = cutText(text, Math.max(0, at - SNIPPET_LEAD)).length
+  const lead = cutText(text, Math.max(0, at - SNIPPET_LEAD)).length
+  // A word that is cut off in front is left out, where blanks part words.
+  const blank = lead === 0 ? -1 : text.slice(lead, at).search(/\s/)
+  const skipped = lead + blank + 1
   // More than is shown, since runs of blanks become one.
   const part = text.slice(skipped, skipped + 4 * SNIPPET_UNITS)
   const line = part.replace(/\s+/g, ' ').trim()

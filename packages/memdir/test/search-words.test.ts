@@ -186,6 +186,15 @@ describe('what comes first', () => {
 })
 
 describe('the snippet', () => {
+  test('begins with a whole word, or where there are no blanks with a whole character', () => {
+    const body = `Run the script, ${'then wait '.repeat(10)}for the needle.`
+    expect(searchMemories([memory('m', '', body)], 'needle')[0]?.snippet).toMatch(
+      /^…(?:wait|then) .* needle\.$/,
+    )
+    const unspaced = `${'数据库'.repeat(30)}迁移`
+    expect(searchMemories([memory('m', '', unspaced)], '迁移')[0]?.snippet).toBe(`…${unspaced.slice(-42)}`)
+  })
+
   test('stands around the word, whatever folding did to the text before it', () => {
     const [hit] = searchMemories([memory('m', '', `${'ﬃß①'.repeat(300)} the needle here`)], 'needle')
     expect(hit?.snippet).toMatch(/^….*the needle here$/)
