@@ -109,6 +109,20 @@ test('search, verify and repair', async () => {
   )
 })
 
+test('where there is no memory nothing is made by what has nothing to change', async () => {
+  await rm(work.path('home'), { recursive: true })
+  const before = await work.snapshot()
+  for (const argv of [
+    ['approve', 'x'],
+    ['reject', 'x'],
+    ['remove', 'a.md'],
+    ['restore', 'x'],
+  ])
+    expect(await run(...argv)).toMatchObject({ code: 1, err: expect.stringContaining('[MEMORY_NOT_FOUND]') })
+  expect(await run('repair')).toMatchObject({ code: 0, out: 'nothing to repair\n' })
+  expect(await work.snapshot()).toEqual(before)
+})
+
 test('M04 with memory off nothing is changed by any of them', async () => {
   await memdir.save(DRAFT)
   const [{ id }] = (await run('proposals', '--json')).json() as [{ id: string }]

@@ -1,4 +1,4 @@
-import { LociError } from '@loci/disk'
+import { files, LociError, orAbsent } from '@loci/disk'
 import type { Memdir } from '@loci/memdir'
 import { parseChoice } from '../arguments.ts'
 import type { CommandContext } from '../command-context.ts'
@@ -28,21 +28,25 @@ export async function readMemory<T>(
 }
 
 /**
- * As {@link readMemory}, for what changes the folder; it is made if it is not there.
+ * As {@link readMemory}, for what changes the folder. It is made only where `make` says so: elsewhere there is nothing
+ * to change in one that is not there.
  *
  * @throws {LociError} MEMORY_DISABLED when memory is off; CONFIG_READ_ONLY in a config home that is not ours
  */
 export async function changeMemory<T>(
   context: CommandContext,
   work: (memory: Memdir) => Promise<T>,
+  { make = false }: { make?: boolean } = {},
 ): Promise<T> {
   const scope = scopeOf(context)
-  const { enabled, rule } = await placeOf(context)
+  const { enabled, rule, dirs } = await placeOf(context)
   if (!enabled)
     throw new LociError('MEMORY_DISABLED', `Memory is off: ${rule}; nothing was changed`, {
       details: { rule },
     })
+  const isThere = (await orAbsent(files.stat(dirs[scope]))) !== undefined
+  if (!make && !isThere) return withMemory({ dir: dirs[scope] }, work)
   await context.home.claim()
-  const { dirs } = await placeOf(context, { create: scope === 'project' })
-  return withMemory({ dir: dirs[scope] }, work)
+  const made = await placeOf(context, { create: scope === 'project' })
+  return withMemory({ dir: made.dirs[scope] }, work)
 }

@@ -105,8 +105,10 @@ async function showLog(context: CommandContext, file: string): Promise<CommandRe
 
 export async function saveCommand(context: CommandContext): Promise<CommandResult> {
   const { ifRevision, ...draft } = parseDraft(await context.readInput())
-  const value = await changeMemory(context, (memory) =>
-    memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
+  const value = await changeMemory(
+    context,
+    (memory) => memory.save(draft, ifRevision === undefined ? {} : { ifRevision }),
+    { make: true },
   )
   const warnings = (value.warnings ?? []).map((warning) => `warning: ${warning}`)
   const { lines: room } = value.room
