@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { files, isLociError, LociError, syncDirectory, writeFileAtomic } from '@loci/disk'
-import { readRegular } from './read-regular.ts'
+import { MAX_JSON_BYTES, readRegular } from './read-regular.ts'
 
 /** A file as it is and as it shall be; `undefined`: not there. */
 export interface FileChange {
@@ -44,7 +44,8 @@ export async function applyChanges(changes: readonly FileChange[]): Promise<void
 }
 
 async function apply({ path, before, after }: FileChange): Promise<void> {
-  if (before !== undefined && !isSame((await readRegular(path))?.bytes, before)) throw changedMeanwhile(path)
+  if (before !== undefined && !isSame((await readRegular(path, MAX_JSON_BYTES))?.bytes, before))
+    throw changedMeanwhile(path)
   if (after === undefined) {
     await files.unlink(path)
     await syncDirectory(dirname(path))
@@ -67,7 +68,7 @@ export async function makeFolder(path: string): Promise<void> {
 
 /** A step that failed may have been done all the same (its last flush failed), so each looks at what is there. */
 async function takeBack({ path, before, after }: FileChange): Promise<void> {
-  const now = await readRegular(path)
+  const now = await readRegular(path, MAX_JSON_BYTES)
   if (!isSame(now?.bytes, after)) return
   if (before === undefined) await files.unlink(path)
   else await writeFileAtomic(path, before, { durable: true })

@@ -11,7 +11,7 @@ import type { Intent, IntentStep } from './intent.ts'
 import { isHeldElsewhere } from './held-elsewhere.ts'
 import type { PlacedFile } from './held-elsewhere.ts'
 import { revisionOf } from './memory.ts'
-import { readRegular } from './read-regular.ts'
+import { MAX_JSON_BYTES, readRegular } from './read-regular.ts'
 import { TRASH_DIR } from './trash-file.ts'
 
 /** What is left to do of a change that was cut off. */
@@ -42,7 +42,7 @@ interface Seen {
  */
 export async function planFinish(dir: string): Promise<UnfinishedChange | undefined> {
   const path = join(dir, INTENT_FILE)
-  const bytes = (await readRegular(path))?.bytes
+  const bytes = (await readRegular(path, MAX_JSON_BYTES))?.bytes
   if (bytes === undefined) return undefined
   let intent: Intent
   try {
@@ -66,7 +66,7 @@ export async function planFinish(dir: string): Promise<UnfinishedChange | undefi
 async function look(dir: string, step: IntentStep): Promise<Seen> {
   try {
     const path = await resolveInside(dir, step.path)
-    const bytes = (await readRegular(path))?.bytes
+    const bytes = (await readRegular(path, MAX_JSON_BYTES))?.bytes
     return { step, path, bytes, state: stateOf(step, bytes) }
   } catch (error) {
     // Something else than a file in its place is somebody's; what cannot be read is for the caller to know.

@@ -34,13 +34,32 @@ export async function withRegular<T>(
   }
 }
 
-/** The bytes of a regular file, as {@link withRegular} opens it. */
-export function readRegular(path: string): Promise<RegularFile | undefined> {
+/** What is longer is no text of a memory: taken apart into lines it could use up all that a process may have. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024
+
+/** Of JSON that holds such a text: escaped, a byte can take six. */
+export const MAX_JSON_BYTES: number = 8 * MAX_TEXT_BYTES
+
+/**
+ * The bytes of a regular file, as {@link withRegular} opens it.
+ *
+ * @throws {LociError} MEMORY_INVALID also when it has more than `maxBytes`
+ */
+export function readRegular(
+  path: string,
+  maxBytes: number = MAX_TEXT_BYTES,
+): Promise<RegularFile | undefined> {
   return withRegular(path, async (file, stats) => {
+    if (Number(stats.size) > maxBytes) throw tooLarge(path, Number(stats.size), maxBytes)
     const bytes = Buffer.alloc(Number(stats.size))
     const length = await file.readFull(bytes, 0)
     return { bytes: bytes.subarray(0, length), modifiedAtMs: Number(stats.mtimeMs) }
   })
+}
+
+function tooLarge(path: string, size: number, maxBytes: number): LociError {
+  const message = `${JSON.stringify(path)} has ${size} bytes, and more than ${maxBytes} are not read; shorten it or move it away`
+  return new LociError('MEMORY_INVALID', message, { details: { path } })
 }
 
 /** @throws {LociError} PATH_LINK, MEMORY_INVALID */

@@ -36,7 +36,6 @@ export async function planRepair(
   if (before === undefined && topics.length === 0) return { changes: [], sentences: [] }
   const index = before ?? Buffer.alloc(0)
   const differences = await compareFolder(dir, decode(index), topics)
-  const takenOut = findRedundant(index, differences.repeated, topics)
   const renamed = findRenamed(differences)
   const rewritten = differences.dead.flatMap(({ file, line }) => {
     const topic = renamed.get(file)
@@ -52,13 +51,16 @@ export async function planRepair(
     (rest, { line, text }) => replaceIndexLine(rest, line, text),
     index,
   )
+  // With the new names: two lines for a file that was renamed are two for the one that it is now.
+  const { repeated } = await compareFolder(dir, decode(renewed), topics)
+  const takenOut = findRedundant(renewed, repeated, topics)
   const kept = removeIndexLines(
     renewed,
     takenOut.map(({ line }) => line),
   )
   return {
     changes: [
-      ...(await trashLines(folder, index, takenOut)),
+      ...(await trashLines(folder, renewed, takenOut)),
       {
         path,
         before,
@@ -66,9 +68,11 @@ export async function planRepair(
       },
     ],
     sentences: [
-      ...rewritten.map(({ line, text }) => `write line ${line} of ${INDEX_FILE} as: ${text}`),
+      ...rewritten
+        .filter(({ line }) => takenOut.every((entry) => entry.line !== line))
+        .map(({ line, text }) => `write line ${line} of ${INDEX_FILE} as: ${text}`),
       ...takenOut.map(
-        ({ line }) => `take out line ${line} of ${INDEX_FILE}: ${decode(indexLineAt(index, line)).trim()}`,
+        ({ line }) => `take out line ${line} of ${INDEX_FILE}: ${decode(indexLineAt(renewed, line)).trim()}`,
       ),
       ...added.map((line) => `add to ${INDEX_FILE}: ${line}`),
     ],

@@ -3,7 +3,7 @@ import { files, LociError, orAbsent, resolveInside } from '@loci/disk'
 import type { Damage } from '@loci/disk'
 import type { z } from 'zod'
 import { messageOf } from './folder.ts'
-import { readRegular } from './read-regular.ts'
+import { MAX_JSON_BYTES, readRegular } from './read-regular.ts'
 
 /** A JSON file in a dot folder of a memory folder: people's data beside the topics, never swept. */
 export interface SideFile<T> {
@@ -46,7 +46,7 @@ export async function readSideFile<T>(
   shape: z.ZodType<T>,
 ): Promise<SideFile<T>> {
   const path = await sideFilePath(dir, kind, id)
-  const bytes = (await readRegular(path))?.bytes
+  const bytes = (await readRegular(path, MAX_JSON_BYTES))?.bytes
   if (bytes === undefined) throw noSideFile(kind, id)
   let json: unknown
   try {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
-import { openMemdir } from '@loci/memdir'
+import { openMemdir, saveMemory } from '@loci/memdir'
+import type { Memdir } from '@loci/memdir'
 import { memoryToolHandlers } from '@loci/memdir/anthropic'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -99,6 +100,19 @@ test.for(['\u2028', '\u2029', '\r'])(
   },
 )
 
+test('M10 after a repair there is nothing more to repair, also where a file was renamed that had two lines', async () => {
+  await write('moved.md', '---\nname: A\ndescription: about a\ntype: user\n---\n\nA.\n')
+  const [line, other] = ['- [A](gone.md) — about a\n', '- [A](gone.md) — other words\n']
+  await write('MEMORY.md', line + other + line)
+  const memdir = await openMemdir({ dir: work.root })
+  const { changes } = await memdir.repair({ dryRun: true })
+  expect(changes).toHaveLength(3)
+  expect(await memdir.repair()).toEqual({ changes })
+  expect(await read('MEMORY.md')).toBe((line + other).replaceAll('gone', 'moved'))
+  expect(await memdir.trash()).toMatchObject([{ file: 'moved.md' }])
+  expect(await memdir.repair()).toEqual({ changes: [] })
+})
+
 describe("with review the API's memory tool", () => {
   const TOPIC = '---\nname: A\ndescription: about a\ntype: user\ntags: old\n---\n\nA.\n'
   const FIELDS = '---\ntype: user\nname: "N"\ndescription: about n\nmetadata:\n    type: user\n---\n'
@@ -136,5 +150,60 @@ describe("with review the API's memory tool", () => {
     await tool.create({ path: '/memories/n.md', file_text: `${FIELDS}\nN.\n` })
     await tool.create({ path: '/memories/m.md', file_text: '# Releases\r\n\r\nOn Mondays.\r\n' })
     expect(await waiting()).toBe(4)
+  })
+})
+
+describe('a file that is too large to be text, as a sparse one of 1 GB', () => {
+  const OK = '---\nname: Fine\ndescription: fine words\ntype: user\n---\n\nFine.\n'
+  const huge = async (name: string): Promise<Memdir> => {
+    await work.remove()
+    work = await tree({ 'fine.md': OK, [name]: '' })
+    await truncate(work.path(name), 1_000_000_000)
+    return openMemdir({ dir: work.root })
+  }
+
+  test('as a topic is named and hides no other', async () => {
+    const memdir = await huge('big.md')
+    const { memories, damage } = await memdir.list()
+    expect(memories.map(({ file }) => file)).toEqual(['fine.md'])
+    expect(damage).toMatchObject([{ kind: 'unreadable', path: work.path('big.md') }])
+    expect(await memdir.search('fine')).toHaveLength(1)
+    await expect(memdir.read('big.md')).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+    const tool = memoryToolHandlers(memdir)
+    await expect(tool.view({ path: '/memories/big.md' })).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+    await memdir.save(DRAFT)
+    expect((await memdir.verify()).map(({ kind }) => kind)).toContain('unreadable')
+  })
+
+  test('as the index is named, and nothing is changed', async () => {
+    const memdir = await huge('MEMORY.md')
+    expect((await memdir.list()).memories).toHaveLength(1)
+    expect(await memdir.read('fine.md')).toMatchObject({ name: 'Fine' })
+    expect(await memdir.verify()).toMatchObject([{ kind: 'index-unreadable' }])
+    for (const refused of [memdir.index(), memdir.save(DRAFT), memdir.repair()])
+      await expect(refused).rejects.toMatchObject({ code: 'MEMORY_INVALID' })
+    await expect(saveMemory('x', { file: work.path('MEMORY.md') })).rejects.toMatchObject({
+      code: 'MEMORY_INVALID',
+    })
+    expect((await stat(work.path('MEMORY.md'))).size).toBe(1_000_000_000)
+  })
+
+  test('beside them is named, and hides none of its kind', async () => {
+    const memdir = await huge('.trash/big.json')
+    const { memory } = await memdir.save(DRAFT)
+    await memdir.remove(memory.file, { ifRevision: memory.revision })
+    expect(await memdir.trash()).toHaveLength(1)
+    expect((await memdir.verify()).map(({ path }) => path)).toContain(work.path('.trash/big.json'))
+  })
+
+  test('a topic as large as is read comes back from the trash, whatever its characters', async () => {
+    const text = OK + '\u0001'.repeat(16 * 1024 * 1024 - Buffer.byteLength(OK))
+    await write('large.md', text)
+    const memdir = await openMemdir({ dir: work.root })
+    const before = await memdir.read('large.md')
+    await memdir.remove('large.md', { ifRevision: before?.revision ?? '' })
+    const [entry] = await memdir.trash()
+    await memdir.restore(entry?.id ?? '')
+    expect((await read('large.md')) === text).toBe(true)
   })
 })
