@@ -7,6 +7,7 @@ import type { EntrypointTruncation } from './truncate.ts'
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
+const SPACE = 0x20
 const MARK = Buffer.from('\uFEFF')
 const FENCE = Buffer.from('---')
 const OPEN = Buffer.from('<!--')
@@ -96,7 +97,11 @@ export class EntrypointScan {
       return isFence ? this.#take(bytes, at, behind) : at
     }
     const blank = blankLength(bytes, at)
-    if (blank > 0) return this.#take(bytes, at, at + blank)
+    if (blank > 0) {
+      let end = at + blank
+      while (bytes[end] === SPACE) end += 1
+      return this.#take(bytes, at, end)
+    }
     const next = this.#beginning(bytes, at)
     const begins = next === 'comment' && (this.#place === 'behind' || this.#beforeComment === undefined)
     this.#place = next
