@@ -12,6 +12,7 @@ import { planSave } from './save.ts'
 import type { SavePlan } from './save.ts'
 import { listSideFiles, readSideFile, sideFilePath } from './side-files.ts'
 import { MEMORY_TYPES } from './topic-file.ts'
+import type { MemoryType } from './topic-file.ts'
 
 /** A memory that waits for a person to approve or reject it. */
 export interface Proposal {
@@ -29,7 +30,22 @@ export interface Proposal {
 export const PROPOSALS_DIR = '.proposed'
 
 /** As stored in `.proposed/<id>.json`. */
-export const PROPOSAL_SHAPE = z.looseObject({
+interface StoredProposal {
+  draft: {
+    name: string
+    description: string
+    type: MemoryType
+    body: string
+    hook?: string | undefined
+    file?: string | undefined
+  }
+  ifRevision?: string | undefined
+  sessionId?: string | undefined
+  messageId?: string | undefined
+  proposedAt: string
+}
+
+export const PROPOSAL_SHAPE: z.ZodType<StoredProposal> = z.looseObject({
   draft: z.looseObject({
     name: z.string(),
     description: z.string(),
@@ -43,7 +59,6 @@ export const PROPOSAL_SHAPE = z.looseObject({
   messageId: z.string().optional(),
   proposedAt: z.string(),
 })
-type StoredProposal = z.infer<typeof PROPOSAL_SHAPE>
 
 /** The new proposal, and nothing else. */
 export async function planProposal(
