@@ -37,13 +37,13 @@ Each memory has one of four types:
 - user: who the user is: role, experience, goals; what should change how you explain or choose.
   Good: "Has written Go for ten years, React is new to them." Bad: "Asked about React today." (an event)
 - feedback: how they want you to work: corrections, and approaches they confirmed, with the reason, so that you can judge new cases.
-  Good: "Test against a real database: mocks hid a broken migration in 2031." Bad: "Use the database." (no reason, no scope)
+  Good: "Test against a real database: mocks once hid a broken migration." Bad: "Use the database." (no reason, no scope)
 - project: what files and history do not tell: decisions, deadlines, who is responsible, why something is as it is. Write dates out with day, month and year.
   Good: "Payments are frozen until 5 March 2031 for the audit; Ana decides." Bad: "Frozen until Thursday." (nobody knows which)
 - reference: where to find something outside, and what it is good for.
   Good: "Failed deliveries are explained on the board 'Mail queue' of the status page." Bad: "See the dashboard."
 
-Save also what the user asks you to remember; what they ask you to forget, remove. When you learn nothing that will matter later, save nothing.`,
+Save also what the user asks you to remember; what they ask you to forget, remove; where you have no means to, say so. When you learn nothing that will matter later, save nothing.`,
     `## What not to remember
 
 - What code, files or version history already say: structure, conventions, who changed what.
