@@ -36,7 +36,9 @@ export function memoryDirs(options: {
   const chosen = settings?.autoMemoryDirectory
   const remote = remoteMemoryDir(env)
   const project =
-    (chosen === undefined ? undefined : accept('Setting autoMemoryDirectory', chosen, env, warnings)) ??
+    (chosen === undefined
+      ? undefined
+      : accept('Setting autoMemoryDirectory', chosen, env, warnings, { isFolder: true })) ??
     (remote === undefined ? undefined : remoteProject(remote, projectDir, env, warnings)) ??
     join(projectDir, 'memory')
   const dirs = {
@@ -58,12 +60,17 @@ function remoteProject(
   return root === undefined ? undefined : join(root, 'projects', basename(projectDir), 'memory')
 }
 
-/** The directory `value` names, normalised; or a warning that says why it is refused. */
+/**
+ * The directory `value` names, normalised; or a warning that says why it is refused.
+ *
+ * @param options.isFolder it is to be the memory folder itself, not to hold one
+ */
 function accept(
   what: string,
   value: string,
   env: AutoMemoryOptions['env'],
   warnings: string[],
+  { isFolder = false }: { isFolder?: boolean } = {},
 ): string | undefined {
   const refuse = (why: string): undefined => {
     warnings.push(
@@ -77,8 +84,12 @@ function accept(
   const inHome = value === '~' || value.startsWith('~/')
   if (!inHome && !isAbsolute(value)) return refuse(value === '' ? 'it is empty' : 'it is relative')
   const path = withoutTrailingSeparator(normalize(inHome ? join(userHome, value.slice(1)) : value))
+  if (!isAbsolute(path)) return refuse('the home directory is relative')
   if (path === parse(path).root) return refuse('it is the root directory')
   if (inHome && !isBelow(userHome, path)) return refuse('it does not lie below the home directory')
+  // Every Markdown file in it would be a memory.
+  if (isFolder && (path === resolve(userHome) || isBelow(path, resolve(userHome))))
+    return refuse('it is the home directory, or holds it')
   return path
 }
 

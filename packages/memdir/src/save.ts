@@ -10,7 +10,7 @@ import { decode, findEntry, formatIndexLine, indexLineAt, linesFor, setIndexLine
 import type { IndexEntry } from './index-file.ts'
 import { revisionOf, toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
-import { formatTopic } from './topic-file.ts'
+import { formatTopic, parseTopic } from './topic-file.ts'
 import { planTrash } from './trash-file.ts'
 import type { Trashed } from './trash-file.ts'
 
@@ -145,7 +145,11 @@ function foldCase(name: string): string {
 }
 
 function isAlready(folder: Folder, draft: MemoryDraft, bytes: Buffer): boolean {
-  return isUtf8(bytes) && topicText(folder, draft, bytes) === decode(bytes)
+  if (!isUtf8(bytes)) return false
+  const text = decode(bytes)
+  // First: the rest is slow, and some other file cannot be made into this one at all.
+  if (parseTopic(text).name !== draft.name) return false
+  return topicText(folder, draft, bytes) === text
 }
 
 function topicText(folder: Folder, draft: MemoryDraft, previous: Buffer | undefined): string {

@@ -1,3 +1,4 @@
+import { LociError } from '@loci/disk'
 import { Document, isAlias, isMap, isScalar, parseDocument, Scalar } from 'yaml'
 import type { DocumentOptions, ParseOptions, ScalarTag, SchemaOptions, ToStringOptions } from 'yaml'
 import { plainFields } from './plain-front-matter.ts'
@@ -88,7 +89,7 @@ export function formatTopic(fields: TopicFields, previous?: string): string {
     return mark + `${head}${formatBody(fields.body)}`.replaceAll('\n', newline)
   }
   const before = document.toString(LAYOUT)
-  const after = setFields(document, fields)
+  const after = changedFields(document, fields)
   const head = before === after ? (parts.head ?? '') : fence(after).replaceAll('\n', newline)
   const rest = bodyOf(parts) === fields.body ? parts.rest : formatBody(fields.body).replaceAll('\n', newline)
   // A front matter that ended the file may lack its line end.
@@ -238,6 +239,17 @@ function setFields(document: Document.Parsed | Document, fields: TopicFields): s
     }
   }
   return document.toString(LAYOUT)
+}
+
+/** @throws {LociError} MEMORY_INVALID where other keys refer to what a field would replace */
+function changedFields(document: Document.Parsed, fields: TopicFields): string {
+  try {
+    return setFields(document, fields)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const message = `Nothing was saved: the front matter cannot be changed (${why}); mend it by hand`
+    throw new LociError('MEMORY_INVALID', message, { cause })
+  }
 }
 
 function setText(document: Document.Parsed | Document, path: readonly string[], text: string): void {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
-import { openMemdir, saveMemory } from '@loci/memdir'
+import { memoryDirs, openMemdir, saveMemory } from '@loci/memdir'
 import type { Memdir } from '@loci/memdir'
 import { memoryToolHandlers } from '@loci/memdir/anthropic'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -205,5 +205,46 @@ describe('a file that is too large to be text, as a sparse one of 1 GB', () => {
     const [entry] = await memdir.trash()
     await memdir.restore(entry?.id ?? '')
     expect((await read('large.md')) === text).toBe(true)
+  })
+})
+
+describe('M08 front matter that cannot be changed without breaking other keys', () => {
+  const TOPIC = '---\nname: &n {first: A}\nother: *n\n---\n\nA.\n'
+
+  test('is refused with a reason, and stays', async () => {
+    await write('a.md', TOPIC)
+    const memdir = await openMemdir({ dir: work.root })
+    const before = await memdir.read('a.md')
+    await expect(
+      memdir.save({ ...DRAFT, file: 'a.md' }, { ifRevision: before?.revision }),
+    ).rejects.toMatchObject({ code: 'MEMORY_INVALID', message: expect.stringContaining('front matter') })
+    expect(await read('a.md')).toBe(TOPIC)
+  })
+
+  test('keeps no proposal from being approved', async () => {
+    await write('a.md', TOPIC)
+    const memdir = await openMemdir({ dir: work.root, review: true })
+    await memdir.save(DRAFT)
+    const [proposal] = await memdir.proposals()
+    expect(await memdir.approve(proposal?.id ?? '')).toMatchObject({ name: 'New' })
+  })
+})
+
+test.for([
+  ['/home/me', '/home/me'],
+  ['/home/me', '/home/me/'],
+  ['/home/me', '/home/you/../me'],
+  ['/home/me', '/home'],
+  ['me', '~/memory'],
+] as const)('M11 with home %j the setting %j is refused', ([HOME, autoMemoryDirectory]) => {
+  const dirs = memoryDirs({
+    home: '/loci',
+    projectDir: '/loci/p',
+    env: { HOME },
+    settings: { autoMemoryDirectory },
+  })
+  expect(dirs).toMatchObject({
+    project: '/loci/p/memory',
+    warnings: [expect.stringContaining('home directory')],
   })
 })
