@@ -22,7 +22,8 @@ export class EditTracker {
     const target = await resolveTrackedPath(this.#recording.options.root, path)
     this.#refuseOwn(target.path)
     for (;;) {
-      await this.#ensureSnapshot(messageId, target)
+      if (this.#isNewestTooOld(target.key)) await this.#snapshots.take(messageId, target)
+      await this.#snapshots.ensureFirst(messageId)
       const backup = await this.#recording.paths.run(target.key, () => this.#track(target, messageId))
       if (backup === undefined) continue
       await this.#letSnapshotsLook(target.key)
@@ -41,10 +42,10 @@ export class EditTracker {
 
   /** @returns `undefined` where the newest snapshot is too old to be joined, so that one has to be made */
   async #track(target: TrackedPath, messageId: string): Promise<Backup | undefined> {
-    const { cell, log, versions } = this.#recording.options
+    const { cell, log } = this.#recording.options
     await requireFile(target.path)
+    if (this.#isNewestTooOld(target.key)) return undefined
     const known = backupOf(cell.getState().snapshots.at(-1), target.key)
-    if (known === undefined && versions.has(target.key)) return undefined
     const backup = known ?? (await this.#trackFirst(target, messageId))
     if (backup && !log.isAboutToEdit(target.key, this.#recording.commits.anchor)) {
       const timestamp = this.#recording.commits.now()
@@ -81,15 +82,12 @@ export class EditTracker {
   }
 
   /**
-   * Makes sure that some snapshot is in the ledger for an edit to join; one that is made gets the id of the edit.
-   * A file that was recorded before, or changed without a record, and is not in the newest must not join that: it would
-   * pass for its state then. So one is made that looks at it.
+   * Whether the newest snapshot does not hold a file that was recorded before, or changed without a record: joining it,
+   * what the file is now would pass for its state then. So a snapshot has to be made that looks at it.
    */
-  async #ensureSnapshot(messageId: string, target: TrackedPath): Promise<void> {
+  #isNewestTooOld(key: string): boolean {
     const { cell, versions } = this.#recording.options
-    const isInNewest = backupOf(cell.getState().snapshots.at(-1), target.key) !== undefined
-    if (versions.has(target.key) && !isInNewest) await this.#snapshots.take(messageId, target)
-    await this.#snapshots.ensureFirst(messageId)
+    return versions.has(key) && backupOf(cell.getState().snapshots.at(-1), key) === undefined
   }
 
   async record(path: string, messageId: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, renameSync } from 'node:fs'
 import { files } from '@loci/disk'
 import { setFaultHook } from '@loci/disk/testing'
 import type { FileHistory } from '@loci/file-history'
@@ -248,6 +248,18 @@ test.each([
     )
   },
 )
+
+test('a name that a command took from another file, unrecorded, is no new one for a file moved there', async () => {
+  await work.write('c.txt', large('c1'))
+  history = await work.open({ maxFiles: 0 })
+  await edit(work, history, 'a.txt', large('a2'), 'm')
+  await history.makeSnapshot('n')
+  const { untracked } = await history.trackCommand('c', () => work.remove('c.txt'))
+  expect(untracked).toEqual([work.path('c.txt')])
+  renameSync(work.path('a.txt'), work.path('c.txt'))
+  await history.makeSnapshot('e')
+  expect([await at('n', 'c.txt'), await at('e', 'a.txt')]).toEqual(['unknown', ''])
+})
 
 test('what a command changed joins no snapshot that is evicted meanwhile', async () => {
   const look = await openChanged(1)
