@@ -1,9 +1,10 @@
 import { files, LociError, orAbsent } from '@loci/disk'
-import type { Memdir } from '@loci/memdir'
+import type { Memdir, MemoryDraft } from '@loci/memdir'
 import { parseChoice } from '../arguments.ts'
 import type { CommandContext } from '../command-context.ts'
 import { findMemory, withMemory } from '../compose.ts'
 import type { MemoryPlace } from '../compose.ts'
+import { secretWarnings } from '../secret-warnings.ts'
 
 /** The memory that `--scope` names. */
 export function scopeOf(context: CommandContext): 'project' | 'user' {
@@ -49,4 +50,11 @@ export async function changeMemory<T>(
   await context.home.claim()
   const made = await placeOf(context, { create: scope === 'project' })
   return withMemory({ dir: made.dirs[scope] }, work)
+}
+
+/** What of a memory that was not just written by the person who asks looks like a secret, a line each. */
+export function memoryWarnings({ name, description, hook = '', body, file = '' }: MemoryDraft): string[] {
+  return secretWarnings([name, description, hook, file, body].join('\n'), file || 'this proposal').map(
+    (warning) => `warning: ${warning}`,
+  )
 }

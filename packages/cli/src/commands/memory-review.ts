@@ -3,7 +3,7 @@ import type { Memory, MemoryDraft, Proposal, SearchHit } from '@loci/memdir'
 import { structuredPatch } from 'diff'
 import type { CommandContext, CommandResult } from '../command-context.ts'
 import { oneLine } from '../printable.ts'
-import { changeMemory, readMemory } from './memory-place.ts'
+import { changeMemory, memoryWarnings, readMemory } from './memory-place.ts'
 import { damageLines, lines, parameter } from './text.ts'
 
 /** What waits, each with where it comes from and what it would change. */
@@ -18,7 +18,7 @@ export async function proposalsCommand(context: CommandContext): Promise<Command
 
 export async function approveCommand(context: CommandContext): Promise<CommandResult> {
   const value = await changeMemory(context, (memory) => memory.approve(parameter(context, 0)))
-  return { value, text: lines([`approved: ${value.file}`]) }
+  return { value, text: lines([`approved: ${value.file}`, ...memoryWarnings(value)]) }
 }
 
 export async function rejectCommand(context: CommandContext): Promise<CommandResult> {
@@ -68,6 +68,7 @@ function proposalLines({ id, draft, replaces, outdated, sessionId, messageId }: 
     `${id}  ${oneLine(what)}`,
     ...(from.length === 0 ? [] : [`  from ${from.join(', ')}`]),
     ...(outdated ? ['  the memory is another by now: reject it, or save anew what holds of it'] : []),
+    ...memoryWarnings(draft).map((warning) => `  ${warning}`),
     ...changeLines(replaces, draft).map((line) => `  ${line}`),
   ]
 }

@@ -1,4 +1,4 @@
-import { LociError, orAbsent, resolveInside } from '@loci/disk'
+import { errorMessage, isLociError, LociError, orAbsent, resolveInside } from '@loci/disk'
 import {
   dailyLogTemplate,
   loadMemory,
@@ -12,7 +12,7 @@ import type { CommandContext, CommandResult } from '../command-context.ts'
 import { withMemory } from '../compose.ts'
 import type { MemoryPlace } from '../compose.ts'
 import { oneLine } from '../printable.ts'
-import { changeMemory, placeOf, readMemory, scopeOf } from './memory-place.ts'
+import { changeMemory, memoryWarnings, placeOf, readMemory, scopeOf } from './memory-place.ts'
 import { counted, damageLines, lines, parameter } from './text.ts'
 
 const TYPES = ['user', 'feedback', 'project', 'reference'] as const
@@ -33,28 +33,49 @@ export async function statusCommand(context: CommandContext): Promise<CommandRes
   const place = await placeOf(context)
   const { enabled, rule, dirs } = place
   const dir = dirs[scopeOf(context)]
-  const { raw, proposals } = await withMemory({ dir }, async (memory) => ({
-    raw: (await memory.index()).raw,
-    proposals: (await memory.proposals()).length,
-  }))
-  const { lineCount, byteCount } = truncateEntrypointContent(raw)
-  const index = {
-    lines: lineCount,
-    bytes: byteCount,
-    lineLimit: MAX_ENTRYPOINT_LINES,
-    byteLimit: MAX_ENTRYPOINT_BYTES,
+  const problems: string[] = []
+  /** What cannot be read must not keep the rest from being told. */
+  async function read<T>(look: Promise<T>): Promise<T | undefined> {
+    try {
+      return await look
+    } catch (error) {
+      if (!isLociError(error)) throw error
+      problems.push(errorMessage(error))
+      return undefined
+    }
   }
+  const { index, proposals } = await withMemory({ dir }, async (memory) => ({
+    index: sizeOf((await read(memory.index()))?.raw),
+    proposals: (await read(memory.proposals()))?.length,
+  }))
   return {
-    value: { enabled, rule, dirs, index, proposals },
+    value: { enabled, rule, dirs, index, proposals, ...(problems.length > 0 ? { problems } : {}) },
     text: lines([
       `memory is ${enabled ? 'on' : 'off'}: ${rule}`,
       ...(dirs.warnings ?? []).map((warning) => `warning: ${warning}`),
       ...(enabled ? waysOf(place) : []),
       `project: ${dirs.project}`,
       `user: ${dirs.user}`,
-      `index: ${index.lines} of ${index.lineLimit} lines, ${index.bytes} of ${index.byteLimit} bytes`,
-      `proposals: ${proposals}`,
+      index === undefined
+        ? 'index: could not be read'
+        : `index: ${index.lines} of ${index.lineLimit} lines, ${index.bytes} of ${index.byteLimit} bytes`,
+      `proposals: ${proposals ?? 'could not be read'}`,
+      ...problems.map((problem) => `damage: ${problem}`),
     ]),
+    exitCode: problems.length > 0 ? 3 : 0,
+  }
+}
+
+function sizeOf(
+  raw: string | undefined,
+): Record<'lines' | 'bytes' | 'lineLimit' | 'byteLimit', number> | undefined {
+  if (raw === undefined) return undefined
+  const { lineCount, byteCount } = truncateEntrypointContent(raw)
+  return {
+    lines: lineCount,
+    bytes: byteCount,
+    lineLimit: MAX_ENTRYPOINT_LINES,
+    byteLimit: MAX_ENTRYPOINT_BYTES,
   }
 }
 
@@ -134,7 +155,7 @@ export async function trashCommand(context: CommandContext): Promise<CommandResu
 
 export async function restoreCommand(context: CommandContext): Promise<CommandResult> {
   const value = await changeMemory(context, (memory) => memory.restore(parameter(context, 0)))
-  return { value, text: lines([`restored ${value.file}`]) }
+  return { value, text: lines([`restored ${value.file}`, ...memoryWarnings(value)]) }
 }
 
 function noMemory(file: string): LociError {
