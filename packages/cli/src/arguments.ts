@@ -92,7 +92,9 @@ export function checkShape(name: string, shape: CommandShape, invocation: Invoca
   const required = shape.parameters.filter((parameter) => !parameter.startsWith('['))
   if (given < required.length) throw new UsageError(`${name} needs ${required.slice(given).join(' and ')}`)
   if (given > shape.parameters.length) {
-    throw new UsageError(`${name} takes no further word: ${JSON.stringify(invocation.words.at(-1))}`)
+    throw new UsageError(
+      `${name} takes no further word: ${JSON.stringify(invocation.words.at(-1))}; quote words that belong together`,
+    )
   }
   checkOptions(name, shape.options, invocation)
 }

@@ -178,12 +178,14 @@ export async function findMemory(options: {
   create?: boolean
 }): Promise<MemoryPlace> {
   const { home, cwd, env, bare } = options
-  const settings = await readSettings({ configDir: home.dir, cwd })
+  const root = await memoryRoot(cwd)
+  // Where the memory is one, its settings are.
+  const settings = await readSettings({ configDir: home.dir, cwd: root })
   // A bare session composes no memory, though a variable that switches memory on would count for more.
   const { enabled, rule } = bare
     ? { enabled: false, rule: '--bare: no memory' }
     : explainAutoMemory({ env, settings })
-  const project = { projectsDir: home.projectsDir, root: await memoryRoot(cwd) }
+  const project = { projectsDir: home.projectsDir, root }
   const how = {
     enabled,
     rule,

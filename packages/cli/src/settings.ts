@@ -31,8 +31,8 @@ const NOT_CHECKED_IN = ['autoMemoryDirectory', 'memoryMode', 'memoryReview', 'me
 
 /**
  * The settings in force: `<config>/settings.json`, over it `<cwd>/.claude/settings.json`, over that
- * `settings.local.json`. A project's checked-in file cannot say where memory is, nor how it is written: whoever wrote
- * it could have it written anywhere, and unseen. None of the project's files can switch file history off: who opens a
+ * `settings.local.json`. A project's checked-in file cannot say where memory is, nor how it is written, nor switch on
+ * what the user switched off: whoever wrote it could have it written anywhere, and unseen. None of the project's files can switch file history off: who opens a
  * project is not to lose the way back by it.
  * @throws {LociError} CONFIG_INVALID when a file is not JSON or a value has the wrong type; DISK_IO
  */
@@ -43,6 +43,8 @@ export async function readSettings(options: { configDir: string; cwd: string }):
   const local = await readSettingsFile(join(options.cwd, '.claude', 'settings.local.json'))
   const ignored = NOT_CHECKED_IN.filter((key) => project[key] !== undefined)
   for (const key of ignored) delete project[key]
+  // It is on where nobody says otherwise: this could only overrule the user.
+  if (project.autoMemoryEnabled === true) delete project.autoMemoryEnabled
   for (const settings of [project, local]) delete settings.fileCheckpointingEnabled
   const warnings = ignored.map(
     (key) =>

@@ -53,7 +53,10 @@ test.each([
   [['sessions', 'lsit'], 'there is no command "sessions lsit"'],
   [['sessions', 'show'], 'sessions show needs SID'],
   [['sessions', 'rewind', 'x'], 'sessions rewind needs ID'],
-  [['sessions', 'list', 'extra'], 'sessions list takes no further word: "extra"'],
+  [
+    ['sessions', 'list', 'extra'],
+    'sessions list takes no further word: "extra"; quote words that belong together',
+  ],
   [['sessions', 'list', '--scope', 'user'], 'sessions list has no option --scope'],
   [['sessions', 'list', '--limit', '0'], '--limit takes a whole number from 1, not "0"'],
   [['sessions', 'list', '--limit', 'many'], '--limit takes a whole number from 1, not "many"'],

@@ -140,6 +140,25 @@ describe('what it saves', () => {
     ])
   })
 
+  test("for all projects it is said with the option that shows it, and a daily log is the project's", async () => {
+    const agent = await world.open()
+    await talk(agent, call('SaveMemory', { ...FACT, scope: 'user' }), NOTHING)
+    await agent.close()
+    expect(notices()).toEqual([
+      'Remembered: project_indentation.md; loci memory show project_indentation.md --scope user shows it',
+    ])
+    await settings({ memoryMode: 'daily-log' })
+    const logging = await world.open()
+    await talk(logging, call('SaveMemory', { ...FACT, scope: 'user' }), NOTHING)
+    await logging.close()
+    expect(notices().at(-1)).toMatch(/loci memory show logs\/\S+\.md shows it$/)
+    await settings({ memoryReview: true })
+    const reviewed = await world.open()
+    await talk(reviewed, call('SaveMemory', { ...FACT, scope: 'user' }), NOTHING)
+    await reviewed.close()
+    expect(notices().at(-1)).toMatch(/loci memory proposals --scope user shows it$/)
+  })
+
   test('waits for a person with review on, outside the index and the prompt', async () => {
     const agent = await world.open()
     await settings({ memoryReview: true })

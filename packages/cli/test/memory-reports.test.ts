@@ -170,6 +170,24 @@ describe('M04 one gate for every door', () => {
     expect(after).toEqual(before.filter((name) => name.includes('memory')))
   })
 
+  test('the settings of a project hold in its subfolders and worktrees, and its checked-in file overrules nobody', async () => {
+    await folders('p/.git/objects', 'p/.git/refs', 'p/.claude', 'p/sub/deep')
+    await writeFile(work.path('p/.git/HEAD'), 'ref: refs/heads/main\n')
+    await writeFile(work.path('p/.git/config'), '[core]\n\tbare = false\n')
+    const say = (file: string, value: unknown): Promise<void> =>
+      writeFile(work.path(file), JSON.stringify(value))
+    await say('p/.claude/settings.local.json', { autoMemoryEnabled: false })
+    for (const cwd of ['p', 'p/sub', 'p/sub/deep'])
+      expect(await status({ cwd })).toMatchObject({ enabled: false })
+    await say('p/.claude/settings.local.json', {})
+    await say('home/settings.json', { autoMemoryEnabled: false })
+    await say('p/.claude/settings.json', { autoMemoryEnabled: true })
+    for (const cwd of ['p', 'p/sub']) expect(await status({ cwd })).toMatchObject({ enabled: false })
+    await say('home/settings.json', {})
+    await say('p/.claude/settings.json', { autoMemoryEnabled: false })
+    for (const cwd of ['p', 'p/sub']) expect(await status({ cwd })).toMatchObject({ enabled: false })
+  })
+
   test('off from the beginning no folder is made', async () => {
     await folders('p/')
     const where = { cwd: 'p', env: { CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1' } }

@@ -125,7 +125,7 @@ test.each([
   [[''], 'sessions search needs a word to look for'],
   [[' " " '], 'sessions search needs a word to look for'],
   [[], 'sessions search needs QUERY'],
-  [['two', 'words'], 'sessions search takes no further word: "words"'],
+  [['two', 'words'], 'sessions search takes no further word: "words"; quote words that belong together'],
   [['x', '--limit', '0'], '--limit takes a whole number from 1, not "0"'],
   [['x', '--format', 'html'], 'sessions search has no option --format'],
 ])('%j is a usage error', async (argv, what) => {

@@ -11,6 +11,8 @@ export interface MemoryHits {
 
 /** What became of a memory that was to be saved. */
 export interface Saved {
+  /** Where it went: a daily log is the project's, whatever was asked for. */
+  scope: MemoryScope
   /** Relative to the folder of its scope. */
   file: string
   /** Whether later sessions are shown its line. */

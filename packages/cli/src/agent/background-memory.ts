@@ -48,10 +48,11 @@ export function backgroundMemory(options: {
       async run(request) {
         if (!(await isWanted())) return { saved: [], usage: NO_USAGE }
         const result = await fork.run(request)
-        for (const { file, proposed, warnings } of result.saved) {
+        for (const { scope, file, proposed, warnings } of result.saved) {
+          const option = scope === 'user' ? ' --scope user' : ''
           const text = proposed
-            ? `Waits for you in memory: ${file}; loci memory proposals shows it`
-            : `Remembered: ${file}; loci memory show ${file} shows it`
+            ? `Waits for you in memory: ${file}; loci memory proposals${option} shows it`
+            : `Remembered: ${file}; loci memory show ${file}${option} shows it`
           emit({ type: 'notice', text })
           for (const warning of warnings) emit({ type: 'notice', text: `Warning: ${warning}` })
         }

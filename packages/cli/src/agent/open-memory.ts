@@ -65,7 +65,8 @@ export async function openMemory(options: {
       const isForeign = draft.file !== undefined && ours.get(join(dir, draft.file)) !== ifRevision
       const review = inBackground && (made.review || isForeign)
       if (mode === 'daily-log' && draft.file === undefined && !review) {
-        return { ...(await appendToLog(made.dirs.project, draft, now())), visible: true, proposed: false }
+        const log = await appendToLog(made.dirs.project, draft, now())
+        return { ...log, scope: 'project', visible: true, proposed: false }
       }
       const {
         memory,
@@ -76,7 +77,7 @@ export async function openMemory(options: {
         memdir.save(draft, ifRevision === undefined ? {} : { ifRevision }),
       )
       if (!proposed) ours.set(join(dir, memory.file), memory.revision)
-      return { file: memory.file, visible, proposed, warnings }
+      return { scope, file: memory.file, visible, proposed, warnings }
     },
   }
 }
@@ -91,7 +92,10 @@ async function appendToLog(
   const date = localDate(now)
   const file = `logs/${date.slice(0, 4)}/${date.slice(5, 7)}/${date}.md`
   const words = [draft.description, draft.body].map((text) => text.replace(/\s+/g, ' ').trim())
-  const line = `- (${draft.type}) ${[...new Set(words)].join(': ')}`
+  // Often the one is the other with a full stop.
+  const plain = words.map((text) => text.replace(/[.。]$/, ''))
+  const said = plain[0] === plain[1] ? words.slice(1) : words
+  const line = `- (${draft.type}) ${said.join(': ')}`
   // Where the folder is not there yet, no link is in it.
   const path = (await orAbsent(resolveInside(dir, file))) ?? join(dir, file)
   await saveMemory(line, { file: path })
