@@ -227,6 +227,9 @@ export const files = {
   readFile: (path: string): Promise<Buffer> => run('read', path, () => fs.readFile(path)),
   stat: (path: string): Promise<BigIntStats> => run('stat', path, () => fs.stat(path, { bigint: true })),
   lstat: (path: string): Promise<BigIntStats> => run('lstat', path, () => fs.lstat(path, { bigint: true })),
+  /** Whether this process may make and change what is in a directory: resolves, or fails with the reason. */
+  checkWritable: (path: string): Promise<void> =>
+    run('access', path, () => fs.access(path, constants.W_OK | constants.X_OK)),
   statfs: (path: string): Promise<StatsFs> => run('statfs', path, () => fs.statfs(path)),
   realpath: (path: string): Promise<string> => run('realpath', path, () => fs.realpath(path)),
   readlink: (path: string): Promise<string> => run('readlink', path, () => fs.readlink(path)),

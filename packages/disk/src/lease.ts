@@ -58,6 +58,42 @@ export async function breakLease(path: string): Promise<void> {
   await markReleased(highest.file)
 }
 
+/** A lease that is held, or was when its owner ended. */
+export interface HeldLease extends LeaseHolder {
+  /** What the lease is on, as {@link acquireLease} was given it. */
+  path: string
+  /** The file that says so. */
+  lockFile: string
+  /** `dead`: the next to want it has it. `undecidable`: see {@link breakLease}. */
+  state: OwnerState
+}
+
+/**
+ * The leases in a directory that were taken and not given back, by the names of what they are on; none where there is
+ * no directory. Looks only: takes none, and opens nothing but regular files.
+ *
+ * @throws {LociError} DISK_IO
+ */
+export async function heldLeases(directory: string): Promise<HeldLease[]> {
+  const highest = new Map<string, Lock>()
+  for (const { name } of (await orAbsent(files.readdir(directory))) ?? []) {
+    const [, on, digits] = /^\.(.+)\.lock\.([1-9]\d{0,14})$/.exec(name) ?? []
+    if (on === undefined || Number(digits) <= (highest.get(on)?.number ?? 0)) continue
+    highest.set(on, { file: join(directory, name), number: Number(digits) })
+  }
+  const held: HeldLease[] = []
+  for (const [name, { file }] of highest) {
+    const stats = await orAbsent(files.lstat(file))
+    if (stats === undefined || (stats.isFile() && stats.size === 0n)) continue
+    const unknown = { owner: undefined, state: 'undecidable' as const }
+    const holder = stats.isFile() ? await holderOf(file) : unknown
+    if (holder === undefined) continue
+    const path = join(directory, name)
+    held.push({ path, lockFile: file, state: holder.state, ...describeOwner(holder) })
+  }
+  return held
+}
+
 type Attempt = { lease: Lease } | { owner: LeaseOwner | undefined; state: OwnerState }
 
 async function tryAcquire(path: string): Promise<Attempt> {
@@ -161,19 +197,13 @@ async function holderOf(
 }
 
 function heldError(path: string, owner: LeaseOwner | undefined, state: OwnerState): LociError {
-  const decidable = state === 'live'
-  const { pid = null, host = null, since = null } = owner ?? {}
-  const details = { pid, host, since, decidable }
-  const advice = decidable
+  const { who, ...details } = describeOwner({ owner, state })
+  const advice = details.decidable
     ? 'end that process or wait for it'
     : 'if that process is gone for certain, break the lease by hand'
-  return new LociError(
-    'LEASE_HELD',
-    `${JSON.stringify(path)} is held by ${describeHolder(details)}; ${advice}`,
-    {
-      details,
-    },
-  )
+  return new LociError('LEASE_HELD', `${JSON.stringify(path)} is held by ${who}; ${advice}`, {
+    details,
+  })
 }
 
 /** Who holds a lease, as the `details` of LEASE_HELD say it; `null` where the record cannot be read. */
@@ -198,6 +228,12 @@ export function leaseHolder(error: unknown): LeaseHolder | undefined {
     since: typeof since === 'string' ? since : null,
     decidable: decidable === true,
   }
+  return { ...details, who: describeHolder(details) }
+}
+
+function describeOwner({ owner, state }: { owner: LeaseOwner | undefined; state: OwnerState }): LeaseHolder {
+  const { pid = null, host = null, since = null } = owner ?? {}
+  const details = { pid, host, since, decidable: state === 'live' }
   return { ...details, who: describeHolder(details) }
 }
 

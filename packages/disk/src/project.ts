@@ -77,9 +77,17 @@ async function ownerOf(directory: string): Promise<string | null | undefined> {
   return (await recordedOwner(directory)) ?? (await cwdOfOldestSession(directory))
 }
 
-async function recordedOwner(directory: string): Promise<string | undefined> {
+/**
+ * The project that a folder's `.project.json` names; `undefined` without that file.
+ *
+ * @throws {LociError} PATH_INVALID when it does not say, or is no file; DISK_IO
+ */
+export async function recordedOwner(directory: string): Promise<string | undefined> {
   const path = join(directory, OWNER_FILE)
-  const bytes = await orAbsent(files.readFile(path))
+  const stats = await orAbsent(files.stat(path))
+  if (stats === undefined) return undefined
+  // Anything else could be waited on for ever.
+  const bytes = stats.isFile() ? await orAbsent(files.readFile(path)) : Buffer.alloc(0)
   if (bytes === undefined) return undefined
   const record = parseObject(bytes.toString('utf8').replace(/^\uFEFF/, ''))
   if (typeof record?.['root'] === 'string') return record['root']

@@ -21,6 +21,7 @@ test('the public names', () => {
     'fileErrno',
     'files',
     'filesNow',
+    'heldLeases',
     'isAbsent',
     'isLocalFileSystem',
     'isLociError',
@@ -32,8 +33,9 @@ test('the public names', () => {
     'resolveInside',
     'syncDirectory',
     'temporaryName',
+    'walkFiles',
     'writeFileAtomic',
   ])
-  expect(Object.keys(project).toSorted()).toEqual(['projectSlug', 'resolveProjectDir'])
+  expect(Object.keys(project).toSorted()).toEqual(['projectSlug', 'recordedOwner', 'resolveProjectDir'])
   expect(Object.keys(testing).toSorted()).toEqual(['faultLoop', 'setFaultHook', 'tree'])
 })

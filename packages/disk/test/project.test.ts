@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { isLociError } from '@loci/disk'
 import { projectSlug, resolveProjectDir } from '@loci/disk/project'
@@ -120,6 +121,16 @@ describe('resolveProjectDir', () => {
     }).catch((thrown: unknown) => thrown)
     expect(isLociError(error, 'PATH_INVALID')).toBe(true)
     expect(await work.read(`projects/${projectSlug(work.path('w/a-b'))}/.project.json`)).toBe('{"ro')
+  })
+
+  test('a FIFO in the place of the owner file is refused, not waited on', async () => {
+    const plain = `${projectsDir}/${projectSlug(work.path('w/a-b'))}`
+    await mkdir(plain, { recursive: true })
+    execFileSync('mkfifo', [`${plain}/.project.json`])
+    const error: unknown = await resolveProjectDir({ projectsDir, root: work.path('w/a-b') }).catch(
+      (thrown: unknown) => thrown,
+    )
+    expect(isLociError(error, 'PATH_INVALID')).toBe(true)
   })
 
   test('a project that does not exist keeps the path it was given', async () => {
