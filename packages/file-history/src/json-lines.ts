@@ -6,6 +6,7 @@ import {
   files,
   filesNow,
   isAbsent,
+  LociError,
   OPEN_APPEND,
   orAbsent,
   writeFileAtomic,
@@ -33,7 +34,13 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 
 /** Every readable line of `path`, and the damage in it. An absent file has no lines. */
 export async function readJsonLines(path: string): Promise<{ lines: JsonLine[]; damage: Damage[] }> {
-  const bytes = await orAbsent(files.readFile(path))
+  const stats = await orAbsent(files.stat(path))
+  if (stats !== undefined && !stats.isFile()) {
+    // To open a FIFO can take for ever.
+    const message = `${JSON.stringify(path)} is no file; move it away`
+    throw new LociError('DISK_IO', message, { details: { path, operation: 'read' } })
+  }
+  const bytes = stats && (await orAbsent(files.readFile(path)))
   return bytes === undefined ? { lines: [], damage: [] } : parseJsonLines(bytes, path)
 }
 

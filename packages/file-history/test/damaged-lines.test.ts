@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import { verifyFileHistory } from '@loci/file-history'
@@ -127,4 +128,16 @@ test('each backup cut at many places, and with a byte changed: named, and the ot
     }
   }
   await checkAll(true)
+})
+
+test('a FIFO in the place of the records is named, not waited on', async () => {
+  for (const name of ['edits.jsonl', 'snapshots.jsonl']) {
+    await fs.rename(`${work.dir}/${name}`, `${work.dir}/${name}.aside`)
+    execFileSync('mkfifo', [`${work.dir}/${name}`])
+    await expect(verifyFileHistory(work)).rejects.toMatchObject({
+      code: 'DISK_IO',
+      details: { path: `${work.dir}/${name}` },
+    })
+    await fs.rename(`${work.dir}/${name}.aside`, `${work.dir}/${name}`)
+  }
 })
