@@ -235,6 +235,12 @@ export const commands: Readonly<Record<string, Command>> = {
     parameters: [],
     load: async () => (await import('./commands/memory-review.ts')).repairCommand,
   },
+  doctor: {
+    summary: 'what is damaged here, what it takes, what to do',
+    options: ['all'],
+    parameters: [],
+    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  },
   tour: {
     summary: 'see all of it at work, in a temporary directory',
     options: [],

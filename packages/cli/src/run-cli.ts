@@ -1,5 +1,4 @@
 import { isAbsolute, join, resolve } from 'node:path'
-import { createRequire } from 'node:module'
 import type { ConversationWorld } from './agent/run-conversation.ts'
 import { files, orAbsent } from '@loci/disk'
 import { UsageError, checkShape, parseInvocation } from './arguments.ts'
@@ -8,6 +7,7 @@ import { commands } from './commands.ts'
 import type { CommandContext, CommandResult } from './command-context.ts'
 import { openConfigHome } from './config-home.ts'
 import { helpText } from './help.ts'
+import { packageVersion } from './package-version.ts'
 import { printable } from './printable.ts'
 
 /** The outside world of one run. `bin.ts` gives the process's own; a test or the demo gives another. */
@@ -136,11 +136,4 @@ function startDirectory(world: CliWorld): string {
   } catch {
     throw new UsageError('the current directory is gone; give --cwd and --config-dir absolute directories')
   }
-}
-
-function packageVersion(): string {
-  const manifest: unknown = createRequire(import.meta.url)('@loci/cli/package.json')
-  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
-    ? String(manifest.version)
-    : ''
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { LociError, files, orAbsent } from '@loci/disk'
+import { LociError, errorMessage, files, orAbsent } from '@loci/disk'
+import type { Damage } from '@loci/disk'
 import { z } from 'zod'
 
 /** The settings that Loci reads; others in the same files belong to other programs and stay as they are. */
@@ -37,10 +38,10 @@ const NOT_CHECKED_IN = ['autoMemoryDirectory', 'memoryMode', 'memoryReview', 'me
  * @throws {LociError} CONFIG_INVALID when a file is not JSON or a value has the wrong type; DISK_IO
  */
 export async function readSettings(options: { configDir: string; cwd: string }): Promise<Settings> {
-  const user = await readSettingsFile(join(options.configDir, 'settings.json'))
-  const checkedIn = join(options.cwd, '.claude', 'settings.json')
+  const [ofUser, checkedIn, ofMine] = settingsFiles(options)
+  const user = await readSettingsFile(ofUser)
   const project = await readSettingsFile(checkedIn)
-  const local = await readSettingsFile(join(options.cwd, '.claude', 'settings.local.json'))
+  const local = await readSettingsFile(ofMine)
   const ignored = NOT_CHECKED_IN.filter((key) => project[key] !== undefined)
   for (const key of ignored) delete project[key]
   // It is on where nobody says otherwise: this could only overrule the user.
@@ -53,8 +54,33 @@ export async function readSettings(options: { configDir: string; cwd: string }):
   return { ...user, ...project, ...local, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
+/** What is wrong with each of the settings files, one by one: {@link readSettings} stops at the first. */
+export async function verifySettings(options: { configDir: string; cwd: string }): Promise<Damage[]> {
+  const damage: Damage[] = []
+  for (const path of settingsFiles(options)) {
+    try {
+      await readSettingsFile(path)
+    } catch (error) {
+      damage.push({ kind: 'bad-settings', path, message: errorMessage(error) })
+    }
+  }
+  return damage
+}
+
+/** Later ones count for more. */
+function settingsFiles({ configDir, cwd }: { configDir: string; cwd: string }): [string, string, string] {
+  return [
+    join(configDir, 'settings.json'),
+    join(cwd, '.claude', 'settings.json'),
+    join(cwd, '.claude', 'settings.local.json'),
+  ]
+}
+
 async function readSettingsFile(path: string): Promise<Settings> {
-  const bytes = await orAbsent(files.readFile(path))
+  const stats = await orAbsent(files.stat(path))
+  // Opening a FIFO can take for ever.
+  if (stats !== undefined && !stats.isFile()) throw invalid(path, 'is no file', undefined)
+  const bytes = stats && (await orAbsent(files.readFile(path)))
   const text = bytes?.toString('utf8').replace(/^\uFEFF/, '') ?? ''
   if (text.trim() === '') return {}
   let value: unknown
