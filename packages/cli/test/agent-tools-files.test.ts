@@ -70,6 +70,7 @@ describe('what is written', () => {
     const path = tree.path('project/a.txt')
     const property = fc.asyncProperty(text, text, text, async (before, between, after) => {
       await writeFile(path, `${before}<${between}>${after}`)
+      await use('Read', { file_path: 'a.txt' })
       const input = { file_path: 'a.txt', old_string: `<${between}>`, new_string: `>${between}<` }
       expect((await use('Edit', input)).isError).toBe(false)
       expect(await readFile(path)).toEqual(Buffer.from(`${before}>${between}<${after}`))

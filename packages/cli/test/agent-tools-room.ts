@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { AppState } from '@loci/app-state'
 import { tree } from '@loci/disk/testing'
 import type { Tree, TreeFile } from '@loci/disk/testing'
 import { openFileHistory } from '@loci/file-history'
@@ -20,6 +21,7 @@ export interface ToolRoom {
   history: FileHistory
   context: ToolContext
   call: ToolCall
+  tasks: () => AppState['tasks']
   /** What a call is answered with when everything is permitted. */
   use: (name: string, input: unknown) => Promise<ToolResult>
   /** A call that was planned, to be run later. */
@@ -55,6 +57,7 @@ export async function toolRoom(
     await place.remove()
   })
   await history.makeSnapshot(FIRST)
+  let tasks: AppState['tasks'] = {}
   const room = {
     root,
     history,
@@ -63,6 +66,10 @@ export async function toolRoom(
     env: { PATH: process.env['PATH'] },
     groups,
     now: () => new Date(),
+    seen: new Map<string, string>(),
+    updateTasks: (update: (tasks: AppState['tasks']) => AppState['tasks']) => {
+      tasks = update(tasks)
+    },
     ...context,
   }
   const call = { messageId: FIRST, signal }
@@ -74,6 +81,7 @@ export async function toolRoom(
     history,
     context: room,
     call,
+    tasks: () => tasks,
     use: (name, input) =>
       answerCall(
         {

@@ -26,6 +26,7 @@ test('the tools, their inputs, and which of them must be given', () => {
     ['Glob', 'pattern path', 'pattern'],
     ['Grep', 'pattern path glob output_mode -i -n -A -B -C head_limit', 'pattern'],
     ['Bash', 'command timeout_ms', 'command'],
+    ['TodoWrite', 'todos', 'todos'],
     ['SaveMemory', 'name description type body scope file revision', 'name,description,type,body,scope'],
     ['SearchMemory', 'query', 'query'],
   ])
@@ -33,7 +34,15 @@ test('the tools, their inputs, and which of them must be given', () => {
 
 test('without memory there are no tools for it, and the others are the same bytes', () => {
   const without = toolsFor({ hasMemory: false })
-  expect(without.map(({ name }) => name)).toEqual(['Read', 'Write', 'Edit', 'Glob', 'Grep', 'Bash'])
+  expect(without.map(({ name }) => name)).toEqual([
+    'Read',
+    'Write',
+    'Edit',
+    'Glob',
+    'Grep',
+    'Bash',
+    'TodoWrite',
+  ])
   expect(bytesOf(tools).startsWith(bytesOf(without).slice(0, -1))).toBe(true)
 })
 

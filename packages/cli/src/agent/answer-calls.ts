@@ -29,35 +29,54 @@ export interface CallRoom {
   onDenial: (denial: PermissionDenial) => void
 }
 
-/**
- * The result of one call of the model: planned, permitted, done. Whatever goes wrong is a result that says so: the
- * model is to know, and the conversation goes on.
- */
+/** The result of one call of the model: planned, permitted, done. */
 export async function answerCall(
   room: CallRoom,
   block: Anthropic.ToolUseBlock,
   call: ToolCall,
 ): Promise<ToolResult> {
+  return (await admitCall(room, block, call))()
+}
+
+/**
+ * Plans a call of the model and asks for permission; what it returns does it. Whatever goes wrong is a result that says
+ * so: the model is to know, and the conversation goes on.
+ */
+export async function admitCall(
+  room: CallRoom,
+  block: Anthropic.ToolUseBlock,
+  call: ToolCall,
+): Promise<() => Promise<ToolResult>> {
   const { name, input } = block
   const tool = room.tools.find((one) => one.name === name)
   if (tool === undefined) {
     const names = room.tools.map((one) => one.name).join(', ')
-    return failed(`There is no tool ${JSON.stringify(name)}; there are ${names}.`)
+    return answered(failed(`There is no tool ${JSON.stringify(name)}; there are ${names}.`))
   }
   try {
     const prepared = await tool.prepare(input, room.context, call)
-    if (typeof prepared === 'string') return failed(prepared)
+    if (typeof prepared === 'string') return answered(failed(prepared))
     room.emit({ type: 'tool', id: block.id, name, summary: prepared.summary })
     const refusal = await refusalOf(room, name, prepared)
-    if (refusal === undefined) return await prepared.run()
+    if (refusal === undefined)
+      return () => prepared.run().catch((error: unknown) => failureOf(name, call, error))
     room.emit({ type: 'denial', id: block.id, name, reason: refusal })
     room.onDenial({ toolName: name, toolUseId: block.id, toolInput: input })
-    return failed(refusal)
+    return answered(failed(refusal))
   } catch (error) {
-    // A refusal of a package, a full disk, a command that cannot be started. A bug of ours is not passed off as one.
-    if (!isLociError(error) && !isSystemError(error)) throw error
-    return failed(`${name} failed: ${errorMessage(error)}`)
+    return answered(failureOf(name, call, error))
   }
+}
+
+function answered(result: ToolResult): () => Promise<ToolResult> {
+  return async () => result
+}
+
+/** A refusal of a package, a full disk, a command that cannot be started. A bug of ours is not passed off as one. */
+function failureOf(toolName: string, { signal }: ToolCall, error: unknown): ToolResult {
+  if (signal.aborted && error === signal.reason) return failed('Interrupted by the user.')
+  if (!isLociError(error) && !isSystemError(error)) throw error
+  return failed(`${toolName} failed: ${errorMessage(error)}`)
 }
 
 async function refusalOf(

@@ -30,7 +30,7 @@ export function resultDraft(
   const content = {
     type: 'tool_result',
     tool_use_id: call.id,
-    content: large?.preview ?? result.text,
+    content: result.image ? withImage(result.text, result.image) : (large?.preview ?? result.text),
     ...(result.isError ? { is_error: true } : {}),
   }
   return {
@@ -40,6 +40,13 @@ export function resultDraft(
     message: { role: 'user', content: [content] },
     toolUseResult: toolUseResult(result, large),
   }
+}
+
+function withImage(text: string, { mediaType, base64 }: NonNullable<ToolResult['image']>): unknown[] {
+  return [
+    { type: 'text', text },
+    { type: 'image', source: { type: 'base64', media_type: mediaType, data: base64 } },
+  ]
 }
 
 function toolUseResult({ text, isError, details }: ToolResult, large: LargeResult | undefined): unknown {

@@ -1,3 +1,4 @@
+import { selectTasks, subscribeTo } from '@loci/app-state'
 import { orAbsent } from '@loci/disk'
 import type { Entry } from '@loci/session-jsonl'
 import { textOf } from '../message-content.ts'
@@ -16,6 +17,7 @@ import type { ConversationContext } from './start-agent.ts'
 import type { Agent } from './open-agent.ts'
 import { workingDirectory } from './start-session.ts'
 import type { Start } from './start-session.ts'
+import { todoLines } from './tools/todo-write.ts'
 
 /**
  * The interactive session, a line at a time: a prompt is answered, a line that begins with `/` is a command. Resolves
@@ -147,6 +149,12 @@ class Lines implements LineSession {
     )
     this.#opened = { agent, place }
     this.#home = home
+    subscribeTo(
+      agent.state,
+      (state) => todoLines(selectTasks(state)),
+      (lines) => this.#screen.list(lines),
+      isSameList,
+    )
     for (const notice of notices) this.#tell(notice)
     return this.#opened
   }
@@ -226,4 +234,8 @@ class Lines implements LineSession {
       stopListening()
     }
   }
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((line, index) => line === other[index])
 }

@@ -170,7 +170,17 @@ function callRoom(room: {
   const { root, env, approve, emit, groups, now } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
-    context: { root, history, memory, asideDir, env, groups, now },
+    context: {
+      root,
+      history,
+      memory,
+      asideDir,
+      env,
+      groups,
+      now,
+      seen: new Map(),
+      updateTasks: (update) => state.setState((before) => ({ ...before, tasks: update(before.tasks) })),
+    },
     rules: () => ({
       mode: state.getState().permissionMode,
       root,

@@ -9,6 +9,8 @@ export type Access =
   | { kind: 'command' }
   /** Looks into memory, or saves to it. */
   | { kind: 'recall' }
+  /** Looks at, or ends, what the session itself began, or notes its plans. */
+  | { kind: 'own' }
   | { kind: 'memory' }
 
 export type Decision = { kind: 'allow' } | { kind: 'ask' } | { kind: 'refuse'; reason: string }
@@ -29,7 +31,7 @@ export interface PermissionRules {
 /** Whether a call may be made: at once, after asking, or not at all. Pure. */
 export function decide(toolName: string, access: Access, rules: PermissionRules): Decision {
   const { mode } = rules
-  if (access.kind === 'recall') return { kind: 'allow' }
+  if (access.kind === 'recall' || access.kind === 'own') return { kind: 'allow' }
   if (access.kind === 'read') {
     const isOwn = isInside(rules.root, access.path) || isInside(rules.asideDir, access.path)
     const isMemory = /\.md$/i.test(access.path) && rules.memoryDirs.some((dir) => isInside(dir, access.path))

@@ -22,6 +22,11 @@ export class Screen {
     this.#print(`${printable(line)}\n`)
   }
 
+  /** Lines that belong to what was said last. */
+  list(lines: readonly string[]): void {
+    for (const line of lines) this.say(`  ${oneLine(line)}`)
+  }
+
   /** On standard error. */
   complain(line: string): void {
     this.#endLine()
@@ -43,7 +48,7 @@ export class Screen {
 
   /** Asks until the answer is one; none at all allows nothing. */
   async ask(input: LineInput, { toolName, summary, preview }: Parameters<Approve>[0]): ReturnType<Approve> {
-    for (const line of preview) this.say(`  ${oneLine(line)}`)
+    this.list(preview)
     this.#endLine()
     const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
     for (;;) {

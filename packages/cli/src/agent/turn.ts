@@ -6,11 +6,12 @@ import type { FileHistory } from '@loci/file-history'
 import type { Entry, Session } from '@loci/session-jsonl'
 import { cutText } from '../cut-text.ts'
 import type { AgentEvent } from './agent-event.ts'
-import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
 import { planAttachments, renderAttachment } from './attachments.ts'
 import type { Surroundings } from './attachments.ts'
+import { answerBatch, batchesOf } from './call-batches.ts'
 import type { CountUsage } from './count-usage.ts'
+import { imageRoom } from './image-room.ts'
 import { MAX_RESULT_UNITS, putAside } from './large-result.ts'
 import { answerDraft, resultDraft } from './line-drafts.ts'
 import { modelRequest } from './model-request.ts'
@@ -137,9 +138,7 @@ class Turn {
       const text = textOf(message)
       if (text !== '') this.result.text = text
       const stop = stopOf(message, this.result.messageId)
-      for (const call of calls) {
-        await this.#answer(call, lastLine.get(call.id) ?? this.result.messageId, stop?.undone)
-      }
+      await this.#answer(calls, (id) => lastLine.get(id) ?? this.result.messageId, stop?.undone)
       if (stop?.error !== undefined) throw stop.error
       if (calls.length === 0) {
         const notice = stop?.notice ?? (text.trim() === '' ? 'The model answered nothing.' : undefined)
@@ -223,17 +222,27 @@ class Turn {
     this.result.usage = addUsage(this.result.usage, await this.#room.count(message.usage))
   }
 
-  /** Does one call and writes its result, which the next request sends. */
-  async #answer(block: Anthropic.ToolUseBlock, messageId: string, undone: string | undefined): Promise<void> {
-    const { calls, emit } = this.#room
-    const result = undone
-      ? failed(undone)
-      : this.#signal.aborted
-        ? failed('Interrupted by the user before it ran.')
-        : await answerCall(calls, block, { messageId, signal: this.#signal })
-    const entry = await this.#writeResult(block, messageId, result)
-    emit({ type: 'tool-result', id: block.id, name: block.name, text: result.text, isError: result.isError })
-    emit({ type: 'written', entries: [entry] })
+  /** Does the calls of a message and writes their results in order, which the next request sends. */
+  async #answer(
+    blocks: readonly Anthropic.ToolUseBlock[],
+    messageIdOf: (callId: string) => string,
+    undone: string | undefined,
+  ): Promise<void> {
+    const { calls, session, emit } = this.#room
+    for (const batch of batchesOf(blocks, calls.tools)) {
+      const results =
+        undone === undefined
+          ? await answerBatch(calls, batch, { messageIdOf, signal: this.#signal })
+          : batch.map((block) => ({ block, result: failed(undone) }))
+      for (const { block, result: answer } of results) {
+        const noRoom = answer.image && imageRoom(await session.chain(), answer.image.base64)
+        const result = noRoom === undefined ? answer : failed(noRoom)
+        const entry = await this.#writeResult(block, messageIdOf(block.id), result)
+        const { text, isError } = result
+        emit({ type: 'tool-result', id: block.id, name: block.name, text, isError })
+        emit({ type: 'written', entries: [entry] })
+      }
+    }
   }
 
   async #writeResult(block: Anthropic.ToolUseBlock, messageId: string, result: ToolResult): Promise<Entry> {

@@ -18,15 +18,19 @@ export interface FileWriting {
  * to the old one goes on holding the old bytes. If the backup fails, or if the file is not as it was seen, nothing is
  * written.
  *
- * @throws {LociError} PATH_CHANGED when its path leads elsewhere by now, or somebody else changed it; as `trackEdit`;
+ * @throws {LociError} PATH_CHANGED when its path leads elsewhere by now, or somebody else changed it, also since the
+ * model saw it; as `trackEdit`;
  * DISK_FULL, DISK_IO
  */
 export async function changeFile(
   { target, text, over }: FileWriting,
-  { history }: ToolContext,
+  { history, seen }: ToolContext,
   { messageId }: ToolCall,
 ): Promise<void> {
   const { path, name } = target
+  const known = seen.get(path)
+  if (over !== null && known !== undefined && known !== over)
+    throw targetChanged(target, 'was changed since you read it; read it again')
   await confirm(target, over)
   await history?.trackEdit(path, messageId)
   await files.mkdir(dirname(path))
@@ -34,6 +38,9 @@ export async function changeFile(
   await confirm(target, over)
   if (!(await writeFileAtomic(path, text, { ifAbsent: over === null })))
     throw targetChanged(target, 'was made in the meantime; read it first')
+  const written = await lookAgain(target).catch(() => null)
+  if (written?.kind === 'file') seen.set(path, written.stamp)
+  else seen.delete(path)
   try {
     await history?.recordEdit(path, messageId)
   } catch (error) {

@@ -8,23 +8,29 @@ import type { FileTarget } from './file-target.ts'
 export const MAX_TEXT_BYTES: number = 10 << 20
 const CHUNK_BYTES = 1 << 20
 
+/** A file as it was read. */
+interface FileBytes {
+  bytes: Buffer
+  /** Of the state that was read. */
+  stamp: string
+}
+
 /** A file as text, and what has to be kept when it is written again. */
 export interface FileText {
   /** Without the byte order mark. */
   text: string
   hasByteOrderMark: boolean
-  /** Of the state that was read. */
   stamp: string
 }
 
 /**
- * The text of a file. Never waits, whatever has been put in its place, and reads no other file than the one that was
+ * The bytes of a file. Never waits, whatever has been put in its place, and reads no other file than the one that was
  * allowed.
  *
- * @throws {LociError} PATH_INVALID when it is not there, no regular file or no UTF-8 text; FILE_TOO_LARGE over 10 MiB;
+ * @throws {LociError} PATH_INVALID when it is not there or no regular file; FILE_TOO_LARGE over 10 MiB;
  * PATH_CHANGED when its path leads elsewhere by now, or it was replaced while it was read; DISK_IO
  */
-export async function readText(target: FileTarget): Promise<FileText> {
+export async function readBytes(target: FileTarget): Promise<FileBytes> {
   checkRegular(target)
   const file = await files.open(target.path, OPEN_REGULAR)
   try {
@@ -35,10 +41,15 @@ export async function readText(target: FileTarget): Promise<FileText> {
     if (now?.kind !== 'file' || now.identity !== identity)
       throw targetChanged(target, 'was replaced while it was read')
     if (stats.size > BigInt(MAX_TEXT_BYTES)) throw tooLarge(target, `has ${stats.size} bytes`)
-    return { ...decode(await readBounded(file, target), target), stamp }
+    return { bytes: await readBounded(file, target), stamp }
   } finally {
     await file.close()
   }
+}
+
+/** @throws {LociError} as `readBytes`; PATH_INVALID for what is no UTF-8 text */
+export async function readText(target: FileTarget): Promise<FileText> {
+  return textOf(await readBytes(target), target)
 }
 
 /** @throws {LociError} PATH_INVALID */
@@ -66,12 +77,13 @@ async function readBounded(file: OpenFile, target: FileTarget): Promise<Buffer> 
   }
 }
 
-function decode(bytes: Buffer, { name, path }: FileTarget): Omit<FileText, 'stamp'> {
+/** @throws {LociError} PATH_INVALID for what is no UTF-8 text */
+export function textOf({ bytes, stamp }: FileBytes, { name, path }: FileTarget): FileText {
   if (!isUtf8(bytes))
     throw new LociError('PATH_INVALID', `${name} is no UTF-8 text; use Bash for it`, { details: { path } })
   const text = bytes.toString('utf8')
   const hasByteOrderMark = text.startsWith('\uFEFF')
-  return { text: hasByteOrderMark ? text.slice(1) : text, hasByteOrderMark }
+  return { text: hasByteOrderMark ? text.slice(1) : text, hasByteOrderMark, stamp }
 }
 
 function tooLarge({ name, path }: FileTarget, what: string): LociError {

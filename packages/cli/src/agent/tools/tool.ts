@@ -1,13 +1,17 @@
+import type { AppState } from '@loci/app-state'
 import type { FileHistory } from '@loci/file-history'
 import { z } from 'zod'
 import type { AgentMemory } from '../agent-memory.ts'
 import type { Access } from '../permissions.ts'
+import type { ImageType } from './image-type.ts'
 import type { ProcessGroups } from './run-shell.ts'
 
 /** What a tool answers the model. */
 export interface ToolResult {
   text: string
   isError: boolean
+  /** What the model sees beside the text. */
+  image?: { mediaType: ImageType; base64: string }
   /** For the transcript: what it did, for who reads it later. */
   details?: Record<string, unknown>
 }
@@ -24,6 +28,9 @@ export interface ToolContext {
   env: Readonly<Record<string, string | undefined>>
   /** Ends a process and those it started. */
   groups: ProcessGroups | undefined
+  /** Stamps of files as the model last saw them, by path. */
+  seen: Map<string, string>
+  updateTasks: (update: (tasks: AppState['tasks']) => AppState['tasks']) => void
   now: () => Date
 }
 

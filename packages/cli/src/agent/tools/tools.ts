@@ -5,11 +5,12 @@ import { grepTool } from './grep.ts'
 import { readTool } from './read.ts'
 import { saveMemoryTool } from './save-memory.ts'
 import { searchMemoryTool } from './search-memory.ts'
+import { todoWriteTool } from './todo-write.ts'
 import type { Tool } from './tool.ts'
 import { writeTool } from './write.ts'
 
 /** The tools of an agent, always in this order: they are the beginning of each request. */
 export function toolsFor(options: { hasMemory: boolean }): readonly Tool[] {
-  const tools = [readTool, writeTool, editTool, globTool, grepTool, bashTool]
+  const tools = [readTool, writeTool, editTool, globTool, grepTool, bashTool, todoWriteTool]
   return options.hasMemory ? [...tools, saveMemoryTool, searchMemoryTool] : tools
 }
