@@ -82,8 +82,8 @@ const KINDS = {
     await session.append(user('long ago'))
     await session.append(text('m1', 'long ago too'))
     const head = await session.append(user('kept as it was'))
-    const tail = await session.append(text('m2', 'kept too'))
-    await compact(session, { head, tail })
+    await session.append(text('m2', 'kept too'))
+    await session.compact({ summary: 'A summary of what was said.', keepFrom: head.uuid })
     await session.append(user('after'))
     await session.append(text('m3', 'after too'))
     await said('after')
@@ -92,9 +92,23 @@ const KINDS = {
   async 'compacted, nothing kept'({ session, said }) {
     await session.append(user('long ago'))
     await session.append(text('m1', 'long ago too'))
-    await compact(session, {})
+    await session.compact({ summary: 'A summary of what was said.' })
     await session.append(user('after'))
     await session.append(text('m2', 'after too'))
+    await said('after')
+  },
+
+  async 'compacted in a turn, calls kept'({ session, said }) {
+    await session.append(user('long ago'))
+    await session.append(text('m1', 'long ago too'))
+    await session.append(user('Read two files'))
+    const calls = []
+    for (const id of ['t1', 't2']) calls.push(await session.append(call('m2', id)))
+    for (const nth of [1, 0]) await session.append(result(`t${nth + 1}`, calls[nth], `file ${nth + 1}`))
+    await session.append(text('m3', 'Read.'))
+    await session.compact({ summary: 'A summary of what was said.', keepFrom: calls[1].uuid })
+    await session.append(user('after'))
+    await session.append(text('m4', 'after too'))
     await said('after')
   },
 
@@ -233,24 +247,4 @@ export async function writeOwnSessions({ root, projectDir }) {
     written.push({ name: `titled fork of ${source.name}`, sessionId: titled.sessionId })
   }
   return written
-}
-
-async function compact(session, { head, tail }) {
-  const logicalParentUuid = session.tip
-  const summaryUuid = crypto.randomUUID()
-  const kept = head && [head.uuid, tail.uuid]
-  const preserved = kept && {
-    preservedSegment: { headUuid: head.uuid, anchorUuid: summaryUuid, tailUuid: tail.uuid },
-    preservedMessages: { anchorUuid: summaryUuid, uuids: kept, allUuids: kept },
-  }
-  const compactMetadata = { trigger: 'manual', preTokens: 1000, postTokens: 100, ...preserved }
-  const boundary = { type: 'system', subtype: 'compact_boundary', content: 'Conversation compacted' }
-  await session.append({ ...boundary, parentUuid: null, logicalParentUuid, compactMetadata })
-  await session.append(
-    user('A summary of what was said.', {
-      uuid: summaryUuid,
-      isCompactSummary: true,
-      isVisibleInTranscriptOnly: true,
-    }),
-  )
 }

@@ -13,6 +13,7 @@ export type {
   ToolUseBlock,
 } from './content-block.ts'
 export { unlockSession } from './append-log.ts'
+export type { Compaction } from './plan-compaction.ts'
 export type { Durability } from './append-log.ts'
 export type { Tip } from './tips.ts'
 export { forkSession } from './fork.ts'

@@ -8,6 +8,8 @@ import { buildConversation } from './conversation.ts'
 import { formatJson, invalid } from './entry.ts'
 import type { Entry, EntryDraft, RecordDraft } from './entry.ts'
 import { ForeignWriter } from './foreign-writer.ts'
+import { planCompaction } from './plan-compaction.ts'
+import type { Compaction } from './plan-compaction.ts'
 import { formatRecord, prepareEntry } from './prepare-entry.ts'
 import type { LineContext } from './prepare-entry.ts'
 import { previewOf } from './prompt-text.ts'
@@ -179,6 +181,49 @@ export class JsonlSession implements Session {
       },
     }
     return this.#append(write, () => undefined)
+  }
+
+  async compact(compaction: Compaction): Promise<{ boundary: Entry; summary: Entry }> {
+    const { summary, keepFrom, metadata } = compaction
+    if (typeof summary !== 'string') throw new TypeError('The summary must be a string')
+    if (summary.trim() === '') throw invalid('The summary of a compaction must not be empty')
+    const summaryId = this.#context.createId()
+    let written: { boundary: Entry; summary: Entry } | undefined
+    const write = {
+      sizeBytes: Buffer.byteLength(summary),
+      needsFile: () => true,
+      lines: async (): Promise<string> => {
+        const log = this.#writable()
+        const { file } = log
+        const tip = this.#tip
+        if (tip === null || file === undefined)
+          throw invalid('There is nothing to compact: the conversation is empty')
+        await this.#transcript.catchUp(file)
+        const { entries } = await this.#chain(file, undefined)
+        const plan = planCompaction(entries, { summary, keepFrom, metadata }, { tip, summary: summaryId })
+        if (plan === undefined) throw this.#entryNotFound(keepFrom ?? '')
+        const boundary = prepareEntry(plan.boundary, this.#context)
+        if (this.#idsRepeat) for (const uuid of [boundary.uuid, summaryId]) await this.#refuseTaken(uuid)
+        const first = boundary.finish(null)
+        const second = prepareEntry(plan.summary, this.#context).finish(boundary.uuid)
+        const title = await this.#title.line(this.#transcript, log)
+        const text = `${first.line}\n${second.line}\n`
+        for (const { uuid } of [first.entry, second.entry]) {
+          this.#foreign.tries(uuid)
+          this.#pending.entries.add(uuid)
+        }
+        this.#tip = summaryId
+        this.#last = summaryId
+        this.#title.grow(Buffer.byteLength(text))
+        written = { boundary: first.entry, summary: second.entry }
+        return `${title}${text}`
+      },
+    }
+    return this.#append(write, () => {
+      if (written === undefined) throw new Error('What was written has no entry')
+      for (const { uuid } of Object.values(written)) this.#own.entries.add(uuid)
+      return written
+    })
   }
 
   chain(tip?: string): Promise<Entry[]> {

@@ -6,6 +6,7 @@ import type { Durability } from './append-log.ts'
 import type { ModelMessage } from './content-block.ts'
 import type { Entry, EntryDraft, RecordDraft } from './entry.ts'
 import { JsonlSession } from './jsonl-session.ts'
+import type { Compaction } from './plan-compaction.ts'
 import { sessionPath } from './session-path.ts'
 import type { Tip } from './tips.ts'
 
@@ -60,6 +61,15 @@ export interface Session {
    * @throws {LociError} ENTRY_NOT_FOUND, DISK_FULL, DISK_IO
    */
   moveTip(uuid: string | null): Promise<void>
+  /**
+   * Lets a summary stand for the conversation up to its end, but for what is kept, and makes the summary the tip. One
+   * write: a crash leaves the conversation as it was (with a stub or a boundary that does not count, as damage) or
+   * compacted. The closed part stays in the file, and `moveTip` goes back to it.
+   *
+   * @throws {LociError} ENTRY_INVALID when there is no conversation, or no summary; ENTRY_NOT_FOUND when `keepFrom` is not
+   * in the conversation; DISK_FULL, DISK_IO
+   */
+  compact(compaction: Compaction): Promise<{ boundary: Entry; summary: Entry }>
   /**
    * The entries that lead to `tip` (default: the session's), root first; tool results beside the path are put back and
    * the last compaction is applied. The entries are the session's own: do not change them.

@@ -38,6 +38,7 @@ test('the public names', () => {
 test('the public types', () => {
   expect(namesIn('index.d.ts').types).toEqual([
     'CarryAlongside',
+    'Compaction',
     'ContentBlock',
     'DocumentBlock',
     'Durability',

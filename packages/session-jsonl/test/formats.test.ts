@@ -48,6 +48,7 @@ test('each example is of the kind that its heading says', () => {
     ['file-history-snapshot', ['file-history-snapshot', 'file-history-delta']],
     ['cost-state', ['cost-state']],
     ['memory-extraction', ['memory-extraction']],
+    ['compaction-failed', ['compaction-failed']],
     [
       'Of the client alone',
       [
