@@ -11,6 +11,7 @@ const settingsSchema = z.looseObject({
   memoryReview: z.boolean().optional(),
   memoryExtraction: z.boolean().optional(),
   fileCheckpointingEnabled: z.boolean().optional(),
+  autoCompactEnabled: z.boolean().optional(),
 })
 
 export interface Settings {
@@ -23,6 +24,8 @@ export interface Settings {
   /** Whether the background looks for what to remember. Default: true. */
   memoryExtraction?: boolean
   fileCheckpointingEnabled?: boolean
+  /** Whether a conversation is compacted by itself when the model's window is nearly full. Default: true. */
+  autoCompactEnabled?: boolean
   /** One line for each setting that stands where it does not count. */
   warnings?: readonly string[]
 }

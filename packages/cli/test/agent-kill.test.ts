@@ -138,6 +138,33 @@ describe.each(FORMS)('with %s', (form) => {
     expect(copies.map(([, file]) => file)).toContainEqual(expect.objectContaining({ text: 'c\n' }))
   })
 
+  test.each([1, 300, 100_000])(
+    'killed in the write of a compaction, after %i bytes: the conversation is as it was, or compacted',
+    async (tear) => {
+      expect(await stage.loci(NEW, { input: `read c.txt\n${'hello '.repeat(300)}\n` })).toMatchObject({
+        code: 0,
+      })
+      const before = await stage.look(SESSION)
+      // The record of what the summary took comes right before.
+      const text = '"type":"cost-state"'
+      const times = (await stage.lines(SESSION)).filter(({ type }) => type === 'cost-state').length + 1
+      const { code } = await stage.loci(RESUME, { ...dying({ text, times, tear }), input: '/compact\n' })
+      expect(code).toBeNull()
+      const { chain, damage } = await stage.look(SESSION)
+      if (tear < 100_000) {
+        expect(chain.slice(0, before.chain.length)).toEqual(before.chain)
+        expect(damage).toHaveLength(1)
+      } else {
+        expect(chain[1]).toMatchObject({ isCompactSummary: true })
+        expect(damage).toEqual([])
+      }
+      const next = await stage.loci(RESUME, { input: 'thanks\n/compact\n' })
+      expect(next).toMatchObject({ code: 0, err: '' })
+      expect(next.out).toContain('Compacted: ')
+      expect((await stage.look(SESSION)).damage).toHaveLength(damage.length)
+    },
+  )
+
   if (form === 'the stand-in')
     test('killed in the middle of a stream', async () => {
       const { standIn } = stage

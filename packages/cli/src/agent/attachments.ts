@@ -16,7 +16,7 @@ const MEMORY = 'memory_index'
  */
 export function planAttachments(chain: readonly Entry[], now: Surroundings): EntryDraft[] {
   const drafts: EntryDraft[] = []
-  const known = lastOf(chain, MEMORY)
+  const known = lastMemory(chain)
   const text = now.memory === null ? undefined : memoryNote(known, now.memory)
   if (text !== undefined) drafts.push(attachment({ type: MEMORY, content: now.memory, text }))
   if (knownDate(chain) !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
@@ -70,8 +70,11 @@ function attachment(body: Record<string, unknown>): EntryDraft {
   return { type: 'attachment', attachment: body }
 }
 
-function lastOf(chain: readonly Entry[], type: string): Record<string, unknown> | undefined {
-  return chain.map(bodyOf).findLast((body) => body?.['type'] === type)
+/** The last index that the conversation names; none where only changes are left of it, the rest being compacted. */
+function lastMemory(chain: readonly Entry[]): Record<string, unknown> | undefined {
+  const all = chain.map(bodyOf).filter((body) => body?.['type'] === MEMORY)
+  const isWhole = all.some((body) => body?.['content'] === '' || body?.['text'] === body?.['content'])
+  return isWhole ? all.at(-1) : undefined
 }
 
 function bodyOf(entry: Entry): Record<string, unknown> | undefined {

@@ -94,8 +94,8 @@ export function newMessages(chain: readonly Entry[], seen: ReadonlySet<unknown>)
   const from = chain.findLastIndex(({ uuid }) => seen.has(uuid)) + 1
   const found: string[] = []
   let last: string | undefined
-  for (const { type, message, uuid } of chain.slice(from)) {
-    if (type !== 'user' && type !== 'assistant') continue
+  for (const { type, message, uuid, isCompactSummary } of chain.slice(from)) {
+    if ((type !== 'user' && type !== 'assistant') || isCompactSummary === true) continue
     const fields = typeof message === 'object' && message !== null ? message : {}
     const id: unknown = Reflect.get(fields, 'id')
     // The blocks of an answer stand in lines of their own, and the results of its calls go into one message.

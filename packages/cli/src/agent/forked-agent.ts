@@ -1,12 +1,12 @@
 import type Anthropic from '@anthropic-ai/sdk'
-import type { ModelMessage } from '@loci/session-jsonl'
+import type { ContentBlock, ModelMessage } from '@loci/session-jsonl'
 import type { Saved } from './agent-memory.ts'
 import { answerCall } from './answer-calls.ts'
 import type { CallRoom } from './answer-calls.ts'
 import type { CountUsage } from './count-usage.ts'
 import { modelRequest } from './model-request.ts'
 import { streamAnswer } from './stream-answer.ts'
-import type { Wait } from './stream-answer.ts'
+import type { Retry, Wait } from './stream-answer.ts'
 import { failed } from './tools/tool.ts'
 import { NO_USAGE, addUsage } from './usage.ts'
 import type { TokenUsage } from '@loci/app-state'
@@ -32,16 +32,21 @@ export interface ForkRoom {
   count: CountUsage
   maxRetries: number
   wait: Wait
+  onRetry?: (retry: Retry) => void
 }
 
 /** A fork of the main agent. */
 export interface Fork {
-  /** Goes on with `instruction` until the model calls no more tools; others than `allowedTools` are refused. */
+  /**
+   * Goes on with `instruction` until the model calls no more tools; others than `allowedTools` are refused.
+   *
+   * @returns `answer`: the last message of the model
+   */
   run(request: {
     instruction: string
     allowedTools: readonly string[]
     signal?: AbortSignal
-  }): Promise<{ saved: Saved[]; usage: TokenUsage }>
+  }): Promise<{ answer: Anthropic.Message; saved: Saved[]; usage: TokenUsage }>
 }
 
 /**
@@ -51,32 +56,35 @@ export interface Fork {
 export function forkedAgent(room: ForkRoom): Fork {
   return {
     async run({ instruction, allowedTools, signal = new AbortController().signal }) {
-      const { client, model, system, count, maxRetries, wait } = room
+      const { client, model, system, count, maxRetries, wait, onRetry = () => undefined } = room
       const { tip, messages: before } = await room.ended()
-      const messages: ModelMessage[] = [...before, { role: 'user', content: instruction }]
+      const messages = withInstruction(before, instruction)
       const saved: Saved[] = []
       const calls = quietCalls(room.calls, signal, (one) => saved.push(one))
       let usage = NO_USAGE
-      for (let request = 0; request < MAX_REQUESTS; request += 1) {
+      for (let request = 1; ; request += 1) {
         const { message, isWhole } = await streamAnswer({
           client,
           request: modelRequest({ model, system, tools: calls.tools, messages }),
           signal,
           maxRetries,
           onText: () => undefined,
-          onRetry: () => undefined,
+          onRetry,
           wait,
         })
         usage = addUsage(usage, await count(message.usage))
         if (!isWhole) signal.throwIfAborted()
         const blocks = message.content.filter((block) => block.type === 'tool_use' || block.type === 'text')
         const asked = blocks.filter((block) => block.type === 'tool_use')
-        if (asked.length === 0 || message.stop_reason !== 'tool_use') break
+        if (asked.length === 0 || message.stop_reason !== 'tool_use' || request === MAX_REQUESTS)
+          return { answer: message, saved, usage }
         const results = []
         for (const block of asked) {
           const { text, isError } = allowedTools.includes(block.name)
             ? await answerCall(calls, block, { messageId: tip, signal })
-            : failed(`Only ${allowedTools.join(' and ')} can be called now.`)
+            : failed(
+                `${allowedTools.length === 0 ? 'No tool' : `Only ${allowedTools.join(' and ')}`} can be called now.`,
+              )
           results.push({
             type: 'tool_result' as const,
             tool_use_id: block.id,
@@ -86,9 +94,17 @@ export function forkedAgent(room: ForkRoom): Fork {
         }
         messages.push({ role: 'assistant', content: blocks }, { role: 'user', content: results })
       }
-      return { saved, usage }
     },
   }
+}
+
+/** A conversation that ends with an instruction; its roles alternate, also after a turn that was cut off. */
+function withInstruction(before: readonly ModelMessage[], instruction: string): ModelMessage[] {
+  const last = before.at(-1)
+  if (last?.role !== 'user') return [...before, { role: 'user', content: instruction }]
+  const said: ContentBlock[] =
+    typeof last.content === 'string' ? [{ type: 'text', text: last.content }] : last.content
+  return [...before.slice(0, -1), { role: 'user', content: [...said, { type: 'text', text: instruction }] }]
 }
 
 /** Calls of which nobody hears, and that save in the background. */

@@ -9,6 +9,7 @@ import { blocksOf, toolCallsOf, toolResultIdsOf } from '../message-content.ts'
 export function interruptedTurn(chain: readonly Entry[]): string | null {
   const last = chain.findLast(({ type }) => type === 'user' || type === 'assistant')
   if (last === undefined) return null
+  if (last['isCompactSummary'] === true) return null
   const open = openCalls(chain)
   if (open.length > 0) {
     const names = open.map(({ name }) => name).join(', ')

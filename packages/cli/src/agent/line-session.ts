@@ -220,16 +220,20 @@ class Lines implements LineSession {
 
   async #prompt(text: string): Promise<number> {
     const agent = await this.agent()
+    const result = await this.interruptibly((signal) => agent.prompt(text, signal))
+    const { error } = result
+    const report = error && reportError(error, 'inSession')
+    if (error?.code === 'TURN_INTERRUPTED') this.say('Interrupted.')
+    else if (report) this.#complain(report.line, error)
+    this.say(`· ${usageLine(result)}`)
+    return report?.exitCode ?? 0
+  }
+
+  async interruptibly<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const abort = new AbortController()
     const stopListening = this.#input.onInterrupt(() => abort.abort())
     try {
-      const result = await agent.prompt(text, AbortSignal.any([abort.signal, this.context.signal]))
-      const { error } = result
-      const report = error && reportError(error, 'inSession')
-      if (error?.code === 'TURN_INTERRUPTED') this.say('Interrupted.')
-      else if (report) this.#complain(report.line, error)
-      this.say(`· ${usageLine(result)}`)
-      return report?.exitCode ?? 0
+      return await work(AbortSignal.any([abort.signal, this.context.signal]))
     } finally {
       stopListening()
     }

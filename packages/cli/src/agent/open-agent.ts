@@ -12,6 +12,8 @@ import type { AgentEvent } from './agent-event.ts'
 import type { AgentMemory } from './agent-memory.ts'
 import type { Approve, CallRoom } from './answer-calls.ts'
 import { backgroundMemory } from './background-memory.ts'
+import { compactConversation, compactIfFull } from './compact.ts'
+import type { Compacted } from './compact.ts'
 import { usageCounter } from './count-usage.ts'
 import { toolResultsDir } from './large-result.ts'
 import type { ModelClient } from './model-client.ts'
@@ -55,6 +57,12 @@ export interface Agent {
    * @throws {LociError} when the transcript or the snapshot cannot be written
    */
   prompt(text: string, signal: AbortSignal): Promise<TurnResult>
+  /**
+   * Lets a summary stand for the conversation; `wish`: what the user wants of it.
+   *
+   * @throws {LociError} as {@link compactConversation}
+   */
+  compact(wish: string, signal: AbortSignal): Promise<Compacted>
   close(): Promise<void>
 }
 
@@ -91,8 +99,16 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         state.setState((before) => ({ ...before, totalUsage: addUsage(before.totalUsage, usage) })),
     })
     const asking = { client: model.client, model: model.model, system, count, maxRetries: retriesOf(env) }
+    const fork = { ...asking, calls, wait: options.wait }
+    const compacting = {
+      session,
+      fork,
+      hasMemory: memory.enabled,
+      emit: options.emit,
+      onCompacting: (isCompacting: boolean) => state.setState((before) => ({ ...before, isCompacting })),
+    }
     const background = (await memory.isExtracting())
-      ? backgroundMemory({ session, fork: { ...asking, calls, wait: options.wait }, emit: options.emit })
+      ? backgroundMemory({ session, fork, emit: options.emit })
       : undefined
     return {
       session,
@@ -101,6 +117,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
       model,
       state,
       async prompt(text, signal) {
+        await compactIfFull(compacting, () => wantsCompaction(options), signal)
         let wroteMemory = false
         const result = await runTurn(
           {
@@ -124,6 +141,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         await background?.turnEnded({ isWhole: result.error === undefined, wroteMemory })
         return result
       },
+      compact: (wish, signal) => compactConversation(compacting, { trigger: 'manual', wish }, signal),
       async close() {
         await background?.idle(BACKGROUND_WAIT_MS)
         try {
@@ -145,6 +163,10 @@ async function openHistory(session: Session, { home, env, root }: AgentOptions):
   if (!isFileHistoryEnabled({ env, interactive: true, config })) return null
   const place = { sessionId: session.id, path: session.path, cwd: root }
   return openSessionHistory(home, place, { mode: 'write', record: (draft) => session.record(draft) })
+}
+
+async function wantsCompaction({ home, root }: AgentOptions): Promise<boolean> {
+  return (await readSettings({ configDir: home.dir, cwd: root })).autoCompactEnabled !== false
 }
 
 /** Tells of each memory that a turn saves itself. */

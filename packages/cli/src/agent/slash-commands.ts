@@ -11,6 +11,7 @@ import { conversationTarget, filesTarget, isPrompt } from '../rewind-door.ts'
 import { rewindLines } from '../rewind-report.ts'
 import type { ConfigHome } from '../config-home.ts'
 import type { SessionPlace } from '../find-session.ts'
+import { compactedLine } from './compact.ts'
 import type { Agent } from './open-agent.ts'
 import type { ConversationContext } from './start-agent.ts'
 import type { Start } from './start-session.ts'
@@ -27,6 +28,8 @@ export interface LineSession {
   agent(): Promise<Agent>
   /** Where the session of the agent is. */
   place(): Promise<SessionPlace>
+  /** Does what Ctrl-C ends. */
+  interruptibly<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
   /** Leaves the session it is in and goes on in another. */
   goTo(start: Start): Promise<void>
 }
@@ -58,6 +61,11 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
     usage: '/resolve finish|undo',
     summary: 'end a rewind of the files that was interrupted',
     run: resolve,
+  },
+  '/compact': {
+    usage: '/compact [what matters]',
+    summary: 'let a summary stand for the conversation so far, but for its end',
+    run: compact,
   },
   '/memory': { usage: '/memory', summary: 'what is remembered here, and where', run: memory },
   '/help': { usage: '/help', summary: 'this list', run: help },
@@ -197,6 +205,13 @@ async function branch(session: LineSession, words: readonly string[]): Promise<v
   await session.goTo({ kind: 'fork', place, wish: { upTo, ...(title === '' ? {} : { title }) } })
   const fork = await session.agent()
   session.say(`now in ${fork.session.id}; /resume ${place.sessionId} goes back`)
+}
+
+async function compact(session: LineSession, words: readonly string[]): Promise<void> {
+  const agent = await session.agent()
+  session.say('Compacting; Ctrl-C leaves the conversation as it is')
+  const compacted = await session.interruptibly((signal) => agent.compact(words.join(' '), signal))
+  session.say(compactedLine(compacted))
 }
 
 async function undo(session: LineSession): Promise<void> {

@@ -30,6 +30,18 @@ const PRICES: readonly [pattern: RegExp, Price][] = [
   [/^loci-offline$/, price(0, 0, 0)],
 ]
 
+/** Source: https://platform.claude.com/docs/en/about-claude/models/overview. */
+const WINDOWS: readonly [pattern: RegExp, tokens: number][] = [
+  [/^claude-(fable|mythos)-5(-\d)?$/, 1_000_000],
+  [/^claude-(opus|sonnet)-5(-5)?$/, 1_000_000],
+  [/^claude-(opus-4-[678]|sonnet-4-6)(-\d{8})?$/, 1_000_000],
+]
+
+/** How many tokens a model takes; what is not known takes 200,000. Pure. */
+export function windowOf(model: string): number {
+  return WINDOWS.find(([pattern]) => pattern.test(model))?.[1] ?? 200_000
+}
+
 /** Tokens of one answer, as the API counts them. */
 export interface AnswerUsage {
   input_tokens: number

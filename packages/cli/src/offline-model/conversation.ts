@@ -1,4 +1,5 @@
 import type { MessagesRequest } from '../messages-api/request-shape.ts'
+import { saidIn } from './sum-up.ts'
 
 /** A tool call and what came of it. */
 export interface Outcome {
@@ -47,7 +48,8 @@ export function readConversation(request: MessagesRequest): Conversation {
     const { block } = item
     if (block.type === 'text' && isContext(block.text)) {
       const { name = '', text = '' } = CONTEXT.exec(block.text)?.groups ?? {}
-      earlier.push({ kind: 'context', name, text })
+      if (name === 'summary') for (const said of saidIn(text)) earlier.push({ kind: 'prompt', text: said })
+      else earlier.push({ kind: 'context', name, text })
     } else if (block.type === 'text' && isPrompt(item)) {
       if (position === at) prompt = block.text
       else earlier.push({ kind: 'prompt', text: block.text })

@@ -5,6 +5,7 @@ import { asksToLookBack, lookBack } from './look-back.ts'
 import { nextStep } from './next-step.ts'
 import { parsePrompt } from './parse-prompt.ts'
 import { phrasesIn } from './phrases.ts'
+import { asksToSumUp, sumUp } from './sum-up.ts'
 
 /** The name under which the embedded model answers. */
 export const OFFLINE_MODEL_NAME = 'loci-offline'
@@ -19,6 +20,7 @@ export const OFFLINE_MODEL_NAME = 'loci-offline'
  */
 export function answerOffline(request: MessagesRequest): ModelAnswer {
   const conversation = readConversation(request)
+  if (asksToSumUp(conversation)) return { content: [{ type: 'text', text: sumUp(conversation) }] }
   if (conversation.prompt === undefined)
     return { content: [{ type: 'text', text: phrasesIn('en').noPrompt }] }
   const next = asksToLookBack(conversation)
