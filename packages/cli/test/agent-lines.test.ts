@@ -48,7 +48,7 @@ describe('a session of lines', () => {
 
   test('without a line makes nothing', async () => {
     await type([])
-    await type(['/help', '/memory', '/resume', '/exit'])
+    await type(['/help', '/memory', '/doctor', '/resume', '/exit'])
     expect(Object.keys(await work.snapshot())).toEqual(['project/a.txt'])
   })
 
@@ -92,8 +92,15 @@ describe('a session of lines', () => {
 
   test('/help names each command', async () => {
     const { out } = await type(['/help'])
-    for (const name of ['/resume', '/rewind', '/branch', '/undo', '/memory', '/help', '/exit'])
+    for (const name of ['/resume', '/rewind', '/branch', '/undo', '/memory', '/doctor', '/help', '/exit'])
       expect(out).toContain(`  ${name}`)
+  })
+
+  test('/doctor looks at the session it is in, too', async () => {
+    const { code, out } = await type(['remember that Ann reviews', '/doctor'])
+    expect(out).toMatch(/checked: 1 session, .*1 memory folder/)
+    expect(out).toContain('all in order')
+    expect(code).toBe(0)
   })
 
   test('/memory shows what is remembered, and says that memory is off', async () => {

@@ -191,6 +191,14 @@ test('each settings file is named, and memory is looked at all the same', async 
   ])
 })
 
+test('the settings where the memory is one are looked at from a folder below', async () => {
+  await mkdir(room.work.path('project/.git'))
+  for (const name of ['HEAD', 'objects', 'refs']) await writeFile(room.work.path(`project/.git/${name}`), '')
+  for (const name of ['sub', '.claude']) await mkdir(room.work.path(`project/${name}`))
+  await writeFile(room.work.path('project/.claude/settings.json'), '[')
+  expect(await room.damaged('--cwd', room.work.path('project/sub'))).toEqual(['bad-settings settings.json'])
+})
+
 test('damaged things hide no others', async () => {
   const cutsAll = ['a FIFO for the edits', 'all backups gone', 'a rewind that was cut off']
   const planted = Object.entries(FAULTS).filter(

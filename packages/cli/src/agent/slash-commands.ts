@@ -68,6 +68,7 @@ const COMMANDS: Readonly<Record<string, SlashCommand>> = {
     run: compact,
   },
   '/memory': { usage: '/memory', summary: 'what is remembered here, and where', run: memory },
+  '/doctor': { usage: '/doctor', summary: 'what is damaged here, and what helps', run: doctor },
   '/help': { usage: '/help', summary: 'this list', run: help },
   '/exit': { usage: '/exit', summary: 'leave; everything is on disk already', run: async () => undefined },
 }
@@ -223,6 +224,13 @@ async function resolve(session: LineSession, [how]: readonly string[]): Promise<
   if (how !== 'finish' && how !== 'undo') throw new UsageError('/resolve takes finish or undo')
   const { history } = await session.agent()
   for (const line of rewindLines(await requireHistory(history).resolveRewind(how))) session.say(line)
+}
+
+async function doctor(session: LineSession): Promise<void> {
+  const { home, context } = session
+  const { doctorCommand } = await import('../commands/doctor.ts')
+  const { text } = await doctorCommand({ ...context, home })
+  session.say(text.trimEnd())
 }
 
 async function memory(session: LineSession): Promise<void> {

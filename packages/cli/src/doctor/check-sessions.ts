@@ -7,6 +7,7 @@ import { verifyHistory } from '../compose.ts'
 import { placeOf } from '../find-session.ts'
 import { adviceOnHistory, adviceOnSession, adviceOnSubagent } from './advice.ts'
 import { checkMemory } from './check-memory.ts'
+import { shellWord } from './checkup.ts'
 import type { Checkup } from './checkup.ts'
 
 /** For a folder that does not say whose it is. */
@@ -74,7 +75,7 @@ async function checkFolder(
       checkup.tell(`checked ${checkup.checked.sessions} sessions`)
       await checkSession(checkup, path)
     } else if (name === 'memory') {
-      const where = root === undefined ? '--scope project, there' : `--scope project --cwd ${root}`
+      const where = `--scope project --cwd ${root === undefined ? 'DIR, its directory' : shellWord(root)}`
       if (!memoriesSeen.has(path)) await checkMemory(checkup, path, where)
     } else if (!entry.isDirectory()) await checkup.measureFile('other', path)
     else if (!ids.has(name)) await checkup.measure(path, () => 'sideFiles')

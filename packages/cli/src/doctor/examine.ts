@@ -48,11 +48,15 @@ export async function examine(context: CommandContext, options: { all: boolean }
   return { findings: [...of('damage'), ...of('hint')], versions, usage: usage.report, home: report, checked }
 }
 
+/** Those of the directory, and those where its memory is one. */
 async function checkSettings(checkup: Checkup): Promise<void> {
   const { home, cwd } = checkup.context
-  for (const damage of await verifySettings({ configDir: home.dir, cwd })) {
-    const adviceOn = (): string => 'until then no command that needs settings runs'
-    checkup.add([damage], { place: damage.path, adviceOn })
+  const root = await checkup.attempt(cwd, () => memoryRoot(cwd))
+  for (const directory of new Set([cwd, root ?? cwd])) {
+    for (const damage of await verifySettings({ configDir: home.dir, cwd: directory })) {
+      const adviceOn = (): string => 'until then no command that needs settings runs'
+      checkup.add([damage], { place: damage.path, adviceOn })
+    }
   }
 }
 
