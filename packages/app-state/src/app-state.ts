@@ -22,6 +22,8 @@ export interface PermissionDenial {
   toolName: string
   toolUseId: string
   toolInput: unknown
+  /** A person said no; the same call is not asked about again. */
+  byUser?: boolean
 }
 
 /** A server of the Model Context Protocol whose tools the agent may use. */
@@ -61,7 +63,7 @@ export type AppState = DeepReadonly<{
   permissionMode: PermissionMode
   /** Oldest first. */
   permissionDenials: PermissionDenial[]
-  /** Tools that may be used without asking again, by name. */
+  /** What may be done without asking again: names of tools, and rules such as `Bash(npm test)`. */
   approvedTools: string[]
 
   mcpClients: McpClient[]

@@ -10,7 +10,7 @@ export const selectPermissionMode = (state: AppState): AppState['permissionMode'
 export const selectPermissionDenials = (state: AppState): AppState['permissionDenials'] =>
   state.permissionDenials
 
-/** Tools that may be used without asking again, by name. */
+/** What may be done without asking again: names of tools, and rules. */
 export const selectApprovedTools = (state: AppState): AppState['approvedTools'] => state.approvedTools
 
 /** The servers whose tools the agent may use. */

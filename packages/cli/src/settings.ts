@@ -12,7 +12,23 @@ const settingsSchema = z.looseObject({
   memoryExtraction: z.boolean().optional(),
   fileCheckpointingEnabled: z.boolean().optional(),
   autoCompactEnabled: z.boolean().optional(),
+  permissions: z
+    .looseObject({
+      allow: z.array(z.string()).optional(),
+      ask: z.array(z.string()).optional(),
+      deny: z.array(z.string()).optional(),
+      additionalDirectories: z.array(z.string()).optional(),
+    })
+    .optional(),
 })
+
+/** What settings say of what the agent may do. */
+export interface PermissionSettings {
+  allow?: readonly string[] | undefined
+  ask?: readonly string[] | undefined
+  deny?: readonly string[] | undefined
+  additionalDirectories?: readonly string[] | undefined
+}
 
 export interface Settings {
   autoMemoryEnabled?: boolean
@@ -26,6 +42,10 @@ export interface Settings {
   fileCheckpointingEnabled?: boolean
   /** Whether a conversation is compacted by itself when the model's window is nearly full. Default: true. */
   autoCompactEnabled?: boolean
+  /** Of the user's own file; of those in the project all that restricts. */
+  permissions?: PermissionSettings
+  /** What the files in the project would allow. It counts with the user's consent only: anybody can have written them. */
+  offered?: PermissionSettings
   /** One line for each setting that stands where it does not count. */
   warnings?: readonly string[]
 }
@@ -36,8 +56,9 @@ const NOT_CHECKED_IN = ['autoMemoryDirectory', 'memoryMode', 'memoryReview', 'me
 /**
  * The settings in force: `<config>/settings.json`, over it `<cwd>/.claude/settings.json`, over that
  * `settings.local.json`. A project's checked-in file cannot say where memory is, nor how it is written, nor switch on
- * what the user switched off: whoever wrote it could have it written anywhere, and unseen. None of the project's files can switch file history off: who opens a
- * project is not to lose the way back by it.
+ * what the user switched off: whoever wrote it could have it written anywhere, and unseen. None of the project's files
+ * can switch file history off: who opens a project is not to lose the way back by it. Permissions add up: the project's
+ * files can deny and have asked; what they would allow is `offered`.
  * @throws {LociError} CONFIG_INVALID when a file is not JSON or a value has the wrong type; DISK_IO
  */
 export async function readSettings(options: { configDir: string; cwd: string }): Promise<Settings> {
@@ -54,7 +75,31 @@ export async function readSettings(options: { configDir: string; cwd: string }):
     (key) =>
       `Setting ${key} in ${JSON.stringify(checkedIn)} is not used: a project's checked-in file cannot decide it. Put it into settings.local.json beside it, or into the config home`,
   )
-  return { ...user, ...project, ...local, ...(warnings.length > 0 ? { warnings } : {}) }
+  return {
+    ...user,
+    ...project,
+    ...local,
+    ...mergePermissions(user.permissions, [project.permissions ?? {}, local.permissions ?? {}]),
+    ...(warnings.length > 0 ? { warnings } : {}),
+  }
+}
+
+function mergePermissions(
+  own: PermissionSettings = {},
+  theirs: readonly PermissionSettings[],
+): Required<Pick<Settings, 'permissions' | 'offered'>> {
+  const all = [own, ...theirs]
+  return {
+    permissions: {
+      ...own,
+      ask: all.flatMap(({ ask = [] }) => ask),
+      deny: all.flatMap(({ deny = [] }) => deny),
+    },
+    offered: {
+      allow: theirs.flatMap(({ allow = [] }) => allow),
+      additionalDirectories: theirs.flatMap(({ additionalDirectories = [] }) => additionalDirectories),
+    },
+  }
 }
 
 /** What is wrong with each of the settings files, one by one: {@link readSettings} stops at the first. */
@@ -80,18 +125,8 @@ function settingsFiles({ configDir, cwd }: { configDir: string; cwd: string }): 
 }
 
 async function readSettingsFile(path: string): Promise<Settings> {
-  const stats = await orAbsent(files.stat(path))
-  // Opening a FIFO can take for ever.
-  if (stats !== undefined && !stats.isFile()) throw invalid(path, 'is no file', undefined)
-  const bytes = stats && (await orAbsent(files.readFile(path)))
-  const text = bytes?.toString('utf8').replace(/^\uFEFF/, '') ?? ''
-  if (text.trim() === '') return {}
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw invalid(path, 'is not valid JSON', cause)
-  }
+  const value = await readJsonFile(path)
+  if (value === undefined) return {}
   const result = settingsSchema.safeParse(value)
   if (!result.success) {
     const issue = result.error.issues[0]
@@ -105,6 +140,24 @@ async function readSettingsFile(path: string): Promise<Settings> {
   return Object.fromEntries(
     Object.entries(result.data).filter(([key, setting]) => known.includes(key) && setting !== undefined),
   )
+}
+
+/**
+ * What a JSON file of settings holds; `undefined`: it is not there, or empty.
+ * @throws {LociError} CONFIG_INVALID when it is no file or no JSON; DISK_IO
+ */
+export async function readJsonFile(path: string): Promise<unknown> {
+  const stats = await orAbsent(files.stat(path))
+  // Opening a FIFO can take for ever.
+  if (stats !== undefined && !stats.isFile()) throw invalid(path, 'is no file', undefined)
+  const bytes = stats && (await orAbsent(files.readFile(path)))
+  const text = bytes?.toString('utf8').replace(/^\uFEFF/, '') ?? ''
+  if (text.trim() === '') return undefined
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw invalid(path, 'is not valid JSON', cause)
+  }
 }
 
 function invalid(path: string, what: string, cause: unknown): LociError {

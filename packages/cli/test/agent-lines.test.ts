@@ -282,7 +282,7 @@ describe('a person who is asked', () => {
     const { asked } = await talk([edit('one', 'two'), edit('two', 'three')], ['y', 'n'])
     expect(asked).toHaveLength(2)
     expect(asked[0]).toMatch(
-      /^Allow Edit: .*a\.txt.*\? \[y\]es, \[a\]lways allow Edit in this session, \[n\]o: $/,
+      /^Allow Edit: .*a\.txt.*\? \[y\]es, \[a\]lways allow Edit in this project, \[n\]o: $/,
     )
     expect(await work.read('project/a.txt')).toBe('two\n')
   })

@@ -1,5 +1,6 @@
 import type { PermissionMode } from '@loci/app-state'
 import { describe, expect, test } from 'vitest'
+import { parseRule } from '../src/agent/permission-rule.ts'
 import { decide, nobodyToAsk } from '../src/agent/permissions.ts'
 import type { Access, PermissionRules } from '../src/agent/permissions.ts'
 
@@ -12,13 +13,18 @@ function rules(changes: Partial<PermissionRules> = {}): PermissionRules {
     asideDir: '/home/.loci/projects/p/s/tool-results',
     memoryDirs: ['/home/.loci/projects/p/memory', '/home/.loci/memory'],
     configDir: '/home/.loci',
-    approvedTools: [],
+    directories: [],
+    userHome: '/home',
+    allow: [],
+    ask: [],
+    deny: [],
     ...changes,
   }
 }
 
 const read = (path: string): Access => ({ kind: 'read', path })
 const edit = (path: string): Access => ({ kind: 'edit', path })
+const command = (text: string): Access => ({ kind: 'command', command: text })
 
 /** Tool, access, and the decision in default, acceptEdits, plan and bypassPermissions: allow, ask, refuse. */
 const TABLE: readonly [string, Access, string][] = [
@@ -60,7 +66,7 @@ const TABLE: readonly [string, Access, string][] = [
   ['Edit', edit('/home/.loci/projects/p/memory/MEMORY.md'), 'refuse refuse refuse refuse'],
   ['Edit', edit('/home/.loci/memory/a.md'), 'refuse refuse refuse refuse'],
   // The rest
-  ['Bash', { kind: 'command' }, 'ask ask refuse allow'],
+  ['Bash', command('ls'), 'ask ask refuse allow'],
   ['SaveMemory', { kind: 'memory' }, 'allow allow refuse allow'],
   ['SearchMemory', { kind: 'recall' }, 'allow allow allow allow'],
 ]
@@ -74,16 +80,30 @@ describe('the decision in each mode', () => {
     expect(row(toolName, access)).toBe(expected)
   })
 
-  test('what a person always allows is that tool, no other, and no more than it', () => {
-    const approved = { approvedTools: ['Edit'] }
-    expect(row('Edit', edit('/project/a'), approved)).toBe('allow allow refuse allow')
-    expect(row('Edit', edit('/project/.git/config'), approved)).toBe('ask ask refuse allow')
-    expect(row('Edit', edit('/elsewhere/a'), approved)).toBe('ask ask refuse allow')
-    expect(row('Edit', edit('/home/.loci/memory/a.md'), approved)).toBe('refuse refuse refuse refuse')
-    for (const [toolName, access, expected] of TABLE.filter(([name]) => name !== 'Edit'))
+  test('a rule that names a tool allows what it does in the project, and no more', () => {
+    const approved = { allow: [parseRule('Write')] }
+    expect(row('Write', edit('/project/a'), approved)).toBe('allow allow refuse allow')
+    expect(row('Write', edit('/project/.git/config'), approved)).toBe('ask ask refuse allow')
+    expect(row('Write', edit('/elsewhere/a'), approved)).toBe('ask ask refuse allow')
+    expect(row('Write', edit('/home/.loci/memory/a.md'), approved)).toBe('refuse refuse refuse refuse')
+    for (const [toolName, access, expected] of TABLE.filter(([name]) => name !== 'Write'))
       expect(row(toolName, access, approved)).toBe(expected)
-    expect(row('Bash', { kind: 'command' }, { approvedTools: ['Bash'] })).toBe('allow allow refuse allow')
-    expect(row('Read', read('/etc/passwd'), { approvedTools: ['Read'] })).toBe('allow allow allow allow')
+    const both = { allow: [parseRule('Edit')] }
+    expect(row('Write', edit('/project/a'), both)).toBe('allow allow refuse allow')
+    expect(row('Bash', command('ls'), { allow: [parseRule('Bash')] })).toBe('allow allow refuse allow')
+    expect(row('Read', read('/etc/passwd'), { allow: [parseRule('Read')] })).toBe('allow allow allow allow')
+  })
+
+  test('another directory is as open as the project, its guarded files are guarded', () => {
+    const directories = ['/elsewhere']
+    expect(row('Read', read('/elsewhere/a'), { directories })).toBe('allow allow allow allow')
+    expect(row('Edit', edit('/elsewhere/a'), { directories })).toBe('ask allow refuse allow')
+    expect(row('Edit', edit('/elsewhere/.git/config'), { directories })).toBe('ask ask refuse allow')
+    expect(row('Edit', edit('/elsewhere2/a'), { directories })).toBe('ask ask refuse allow')
+  })
+
+  test('a project below a guarded name is not guarded', () => {
+    expect(row('Edit', edit('/u/.claude/p/a'), { root: '/u/.claude/p' })).toBe('ask allow refuse allow')
   })
 
   test('a config home inside the project is no part of it, and memory outside the config home is memory', () => {
@@ -117,14 +137,23 @@ describe('where nobody can be asked', () => {
     ['Edit', edit('/project/.git/config'), /Start loci with --permission-mode bypassPermissions/],
     ['Edit', edit('/elsewhere/a'), /Start loci with --permission-mode bypassPermissions/],
     ['Read', read('/etc/passwd'), /Start loci with --permission-mode bypassPermissions/],
-    ['Bash', { kind: 'command' }, /Start loci with --permission-mode bypassPermissions/],
+    ['Bash', command('ls'), /Start loci with --permission-mode bypassPermissions/],
   ] as const)('%s %o is told the flag that helps, and it does', ([toolName, access, message]) => {
-    const text = nobodyToAsk(toolName, access, '/project')
+    const text = nobodyToAsk(toolName, access, rules(), undefined)
     expect(text).toMatch(message)
     expect(text).toMatch(new RegExp(`^${toolName} was not allowed: nobody is there to ask\\.`))
     expect(text).not.toContain('\n')
     const [, flag] = /--permission-mode (\w+)/.exec(text) ?? []
     const mode = MODES.find((one) => one === flag)
     expect(decide(toolName, access, rules(mode === undefined ? {} : { mode })).kind).toBe('allow')
+  })
+
+  test('a rule that asks is named', () => {
+    const asking = rules({ ask: [parseRule('Bash(git push:*)')], mode: 'bypassPermissions' })
+    const decision = decide('Bash', command('git push -f'), asking)
+    expect(decision).toEqual({ kind: 'ask', rule: 'Bash(git push:*)' })
+    expect(nobodyToAsk('Bash', command('git push -f'), asking, 'Bash(git push:*)')).toBe(
+      'Bash was not allowed: the rule Bash(git push:*) asks, and nobody is there to ask.',
+    )
   })
 })

@@ -48,7 +48,10 @@ describe('a link', () => {
     })
     for (const file_path of ['link.txt', 'links/a.txt', '../outside/a.txt', tree.path('outside/a.txt')]) {
       const { access, summary } = await prepare(name, { file_path, ...input })
-      expect(access).toEqual({ kind: name === 'Read' ? 'read' : 'edit', path: tree.path('outside/a.txt') })
+      expect(access).toMatchObject({
+        kind: name === 'Read' ? 'read' : 'edit',
+        path: tree.path('outside/a.txt'),
+      })
       expect(summary).toContain(tree.path('outside/a.txt'))
     }
   })
@@ -98,7 +101,10 @@ describe('a link', () => {
       'project/links': { link: '../outside/deep' },
     })
     const input = { file_path: 'links/../a.txt', content: 'new' }
-    expect((await prepare('Write', input)).access).toEqual({ kind: 'edit', path: tree.path('project/a.txt') })
+    expect((await prepare('Write', input)).access).toMatchObject({
+      kind: 'edit',
+      path: tree.path('project/a.txt'),
+    })
     await use('Write', input)
     expect(Object.keys(await tree.snapshot()).filter((name) => name.endsWith('a.txt'))).toEqual([
       'project/a.txt',

@@ -31,6 +31,15 @@ export interface ToolRoom {
 /** Id of the snapshot that the room begins with. */
 export const FIRST = '00000000-0000-4000-8000-000000000001'
 
+/** Permissions of somebody who has said nothing in advance. */
+export const NO_RULES: Pick<PermissionRules, 'directories' | 'userHome' | 'allow' | 'ask' | 'deny'> = {
+  directories: [],
+  userHome: undefined,
+  allow: [],
+  ask: [],
+  deny: [],
+}
+
 const NO_MEMORY: AgentMemory = {
   enabled: false,
   rule: 'none in this test',
@@ -93,12 +102,13 @@ export async function toolRoom(
             asideDir: `${home}/tool-results`,
             memoryDirs: [],
             configDir: home,
-            approvedTools: [],
+            ...NO_RULES,
             ...rules,
           }),
           approve: undefined,
           emit: () => undefined,
-          onAlways: () => undefined,
+          onAlways: async () => undefined,
+          denials: () => [],
           onDenial: () => undefined,
         },
         { type: 'tool_use', id: 'toolu_1', name, input, caller: { type: 'direct' } },

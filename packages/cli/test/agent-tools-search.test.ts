@@ -3,7 +3,7 @@ import { setFaultHook } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { decide } from '../src/agent/permissions.ts'
-import { toolRoom } from './agent-tools-room.ts'
+import { NO_RULES, toolRoom } from './agent-tools-room.ts'
 import type { ToolRoom } from './agent-tools-room.ts'
 
 afterEach(() => setFaultHook(undefined))
@@ -117,7 +117,7 @@ describe('what a search asks about', () => {
       asideDir: `${home}/aside`,
       memoryDirs: [],
       configDir: home,
-      approvedTools: [],
+      ...NO_RULES,
     }
     for (const name of ['Glob', 'Grep']) {
       const { access } = await prepare(name, { pattern: 'two', ...input })

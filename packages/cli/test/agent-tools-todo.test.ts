@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { todoLines, withTodos } from '../src/agent/tools/todo-write.ts'
 import type { Todo } from '../src/agent/tools/todo-write.ts'
 import { decide } from '../src/agent/permissions.ts'
-import { toolRoom } from './agent-tools-room.ts'
+import { NO_RULES, toolRoom } from './agent-tools-room.ts'
 
 const shell = { type: 'shell', description: 'x', status: 'running', startedAtMs: 1, endedAtMs: null } as const
 
@@ -32,7 +32,7 @@ test('a list is noted as tasks, and replaces the one before', async () => {
 test('plan mode lets it note', async () => {
   const { prepare, root, home } = await toolRoom()
   const { access } = await prepare('TodoWrite', { todos: [] })
-  const rules = { root, asideDir: home, memoryDirs: [], configDir: home, approvedTools: [] }
+  const rules = { root, asideDir: home, memoryDirs: [], configDir: home, ...NO_RULES }
   expect(decide('TodoWrite', access, { mode: 'plan', ...rules }).kind).toBe('allow')
 })
 

@@ -1,4 +1,5 @@
-import type { PermissionDenial } from '@loci/app-state'
+import { isDeepStrictEqual } from 'node:util'
+import type { DeepReadonly, PermissionDenial } from '@loci/app-state'
 import { errorMessage, isLociError } from '@loci/disk'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { AgentEvent } from './agent-event.ts'
@@ -15,6 +16,8 @@ export type Approve = (request: {
   toolName: string
   summary: string
   preview: readonly string[]
+  /** The rule that "always" stands for; `undefined`: it is no answer. */
+  always: string | undefined
 }) => Promise<Approval>
 
 /** What calls are answered with. */
@@ -25,7 +28,10 @@ export interface CallRoom {
   rules: () => PermissionRules
   approve: Approve | undefined
   emit: (event: AgentEvent) => void
-  onAlways: (toolName: string) => void
+  /** Stores a rule before the call runs, so that it is no change of the call's. */
+  onAlways: (rule: string) => Promise<void>
+  /** Calls that were not permitted in this session, and how they are added to. */
+  denials: () => readonly DeepReadonly<PermissionDenial>[]
   onDenial: (denial: PermissionDenial) => void
 }
 
@@ -57,12 +63,14 @@ export async function admitCall(
     const prepared = await tool.prepare(input, room.context, call)
     if (typeof prepared === 'string') return answered(failed(prepared))
     room.emit({ type: 'tool', id: block.id, name, summary: prepared.summary })
-    const refusal = await refusalOf(room, name, prepared)
+    const refusal = await refusalOf(room, block, prepared)
     if (refusal === undefined)
       return () => prepared.run().catch((error: unknown) => failureOf(name, call, error))
-    room.emit({ type: 'denial', id: block.id, name, reason: refusal })
-    room.onDenial({ toolName: name, toolUseId: block.id, toolInput: input })
-    return answered(failed(refusal))
+    const { reason, byUser } = refusal
+    room.emit({ type: 'denial', id: block.id, name, reason })
+    const denial = { toolName: name, toolUseId: block.id, toolInput: input }
+    room.onDenial(byUser === true ? { ...denial, byUser } : denial)
+    return answered(failed(reason))
   } catch (error) {
     return answered(failureOf(name, call, error))
   }
@@ -79,20 +87,46 @@ function failureOf(toolName: string, { signal }: ToolCall, error: unknown): Tool
   return failed(`${toolName} failed: ${errorMessage(error)}`)
 }
 
+interface Refusal {
+  reason: string
+  /** A person said so. */
+  byUser?: boolean
+}
+
 async function refusalOf(
   room: CallRoom,
-  toolName: string,
+  { name: toolName, input }: Anthropic.ToolUseBlock,
   { access, summary, preview = [] }: PreparedCall,
-): Promise<string | undefined> {
+): Promise<Refusal | undefined> {
   const rules = room.rules()
   const decision = decide(toolName, access, rules)
   if (decision.kind === 'allow') return undefined
-  if (decision.kind === 'refuse') return decision.reason
-  if (room.approve === undefined) return nobodyToAsk(toolName, access, rules.root)
-  const approval = await room.approve({ toolName, summary, preview })
-  if (approval === 'no') return `The user did not allow this call of ${toolName}.`
-  if (approval === 'always') room.onAlways(toolName)
+  if (decision.kind === 'refuse') return { reason: decision.reason }
+  if (room.approve === undefined) return { reason: nobodyToAsk(toolName, access, rules, decision.rule) }
+  const isKnown = room
+    .denials()
+    .some(
+      (denial) => denial.byUser === true && denial.toolName === toolName && isSame(denial.toolInput, input),
+    )
+  if (isKnown)
+    return {
+      reason: `The user has not allowed this call of ${toolName} before, and is not asked again.`,
+      byUser: true,
+    }
+  const { always } = decision
+  const approval = await room.approve({ toolName, summary, preview, always })
+  if (approval === 'no') return { reason: `The user did not allow this call of ${toolName}.`, byUser: true }
+  if (approval === 'always' && always !== undefined) await room.onAlways(always)
   return undefined
+}
+
+/** Whether two inputs ask for the same thing: a command is that, whatever time it is given. */
+function isSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(untimed(one), untimed(other))
+}
+
+function untimed(input: unknown): unknown {
+  return typeof input === 'object' && input !== null ? { ...input, timeout_ms: undefined } : input
 }
 
 function isSystemError(error: unknown): boolean {

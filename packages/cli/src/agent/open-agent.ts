@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createStore, getDefaultAppState } from '@loci/app-state'
+import { createStore, getDefaultAppState, onChangeAppState } from '@loci/app-state'
 import type { AppState, PermissionMode, Store } from '@loci/app-state'
 import { isFileHistoryEnabled } from '@loci/file-history'
 import type { FileHistory } from '@loci/file-history'
@@ -18,6 +18,9 @@ import { usageCounter } from './count-usage.ts'
 import { toolResultsDir } from './large-result.ts'
 import type { ModelClient } from './model-client.ts'
 import { openMemory } from './open-memory.ts'
+import { openPermissions } from './open-permissions.ts'
+import type { Permissions } from './open-permissions.ts'
+import { parseRule } from './permission-rule.ts'
 import type { Wait } from './stream-answer.ts'
 import { systemPrompt } from './system-prompt.ts'
 import { followLinks } from './tools/file-target.ts'
@@ -78,20 +81,31 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
     // Real paths, as tools name what they touch: a link to the config home hides nothing.
     const configDir = await followLinks(home.dir)
     const asideDir = await followLinks(toolResultsDir(options.projectDir, session.id))
+    const permissions = await openPermissions({
+      ...options,
+      settings: await readSettings({ configDir: home.dir, cwd: root }),
+      notify: (text) => options.emit({ type: 'notice', text }),
+    })
     const state = createStore(
       getDefaultAppState({
+        approvedTools: permissions.allowed,
         sessionId: session.id,
         cwd: root,
         mainLoopModel: model.model,
         permissionMode: options.permissionMode,
         totalUsage: totalOf((await session.records('cost-state')).at(-1)),
       }),
+      {
+        onChange: onChangeAppState({
+          approvedTools: (rules, before) => permissions.store(rules.filter((rule) => !before.includes(rule))),
+        }),
+      },
     )
     const guidance = (await memory.prompt())?.system ?? null
     // Last: what fails after it would leave its lease behind.
     const history = await openHistory(session, options)
     const system = systemPrompt({ root, memory: guidance, hasHistory: history !== null })
-    const calls = callRoom({ history, memory, state, configDir, asideDir, options })
+    const calls = callRoom({ history, memory, state, permissions, configDir, asideDir, options })
     const count = usageCounter({
       session,
       model: model.model,
@@ -184,11 +198,12 @@ function callRoom(room: {
   history: FileHistory | null
   memory: AgentMemory
   state: Store<AppState>
+  permissions: Permissions
   configDir: string
   asideDir: string
   options: AgentOptions
 }): CallRoom {
-  const { history, memory, state, configDir, asideDir, options } = room
+  const { history, memory, state, permissions, configDir, asideDir, options } = room
   const { root, env, approve, emit, groups, now } = options
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
@@ -209,12 +224,16 @@ function callRoom(room: {
       asideDir,
       memoryDirs: memory.dirs,
       configDir,
-      approvedTools: state.getState().approvedTools,
+      ...permissions.rules,
+      allow: state.getState().approvedTools.map(parseRule),
     }),
     approve,
     emit,
-    onAlways: (toolName) =>
-      state.setState((before) => ({ ...before, approvedTools: [...before.approvedTools, toolName] })),
+    async onAlways(rule) {
+      state.setState((before) => ({ ...before, approvedTools: [...before.approvedTools, rule] }))
+      await permissions.stored()
+    },
+    denials: () => state.getState().permissionDenials,
     onDenial: (denial) =>
       state.setState((before) => ({ ...before, permissionDenials: [...before.permissionDenials, denial] })),
   }

@@ -47,18 +47,22 @@ export class Screen {
   }
 
   /** Asks until the answer is one; none at all allows nothing. */
-  async ask(input: LineInput, { toolName, summary, preview }: Parameters<Approve>[0]): ReturnType<Approve> {
+  async ask(
+    input: LineInput,
+    { toolName, summary, preview, always }: Parameters<Approve>[0],
+  ): ReturnType<Approve> {
     this.list(preview)
     this.#endLine()
-    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es, [a]lways allow ${toolName} in this session, [n]o: `
+    const rule = always === undefined ? '' : `, [a]lways allow ${shortly(always)} in this project`
+    const question = `Allow ${toolName}: ${oneLine(summary)}? [y]es${rule}, [n]o: `
     for (;;) {
       const answer = (await input.ask(question))?.trim().toLowerCase()
       // Nobody ended the line of the question.
       if (answer === undefined) this.#print('\n')
       if (answer === 'y' || answer === 'yes') return 'once'
-      if (answer === 'a' || answer === 'always') return 'always'
+      if (always !== undefined && (answer === 'a' || answer === 'always')) return 'always'
       if (answer === undefined || answer === '' || answer === 'n' || answer === 'no') return 'no'
-      this.say('y, a or n is an answer; Ctrl-C interrupts')
+      this.say(`${always === undefined ? 'y' : 'y, a'} or n is an answer; Ctrl-C interrupts`)
     }
   }
 

@@ -24,7 +24,7 @@ export const bashTool: Tool = defineTool({
   }),
   async plan({ command, timeout_ms = DEFAULT_TIMEOUT_MS }, context, call) {
     return {
-      access: { kind: 'command' },
+      access: { kind: 'command', command },
       summary: command,
       async run() {
         const covered = await runCovered(command, timeout_ms, context, call)

@@ -20,7 +20,7 @@ export const editTool: Tool = defineTool({
     const target = await fileTarget(context.root, file_path)
     checkRegular(target)
     return {
-      access: { kind: 'edit', path: target.path },
+      access: { kind: 'edit', path: target.path, asked: target.asked },
       summary: `change ${target.name}${replace_all ? ', everywhere' : ''}`,
       preview: previewOf({ removed: old_string, added: new_string }),
       async run() {

@@ -26,7 +26,7 @@ export const readTool: Tool = defineTool({
     const target = await fileTarget(root, (await ownCopy(file_path, asideDir)) ?? file_path)
     checkRegular(target)
     return {
-      access: { kind: 'read', path: target.path },
+      access: { kind: 'read', path: target.path, asked: target.asked },
       summary: target.name,
       async run() {
         const read = await readBytes(target)

@@ -19,7 +19,7 @@ export const writeTool: Tool = defineTool({
     if (target.found !== null) checkRegular(target)
     const over = target.found?.kind === 'file' ? target.found.stamp : null
     return {
-      access: { kind: 'edit', path: target.path },
+      access: { kind: 'edit', path: target.path, asked: target.asked },
       summary: `${over === null ? 'create' : 'replace'} ${target.name} (${Buffer.byteLength(content)} bytes)`,
       preview: previewOf({ added: content }),
       async run() {
