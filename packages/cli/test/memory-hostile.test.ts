@@ -1,6 +1,8 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
-import type { MessagesRequest } from '@loci/cli/testing'
+import { dirname } from 'node:path'
+import type { MessagesRequest, ModelAnswer } from '@loci/cli/testing'
 import { openMemdir } from '@loci/memdir'
+import { forkSession } from '@loci/session-jsonl'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Agent } from '../src/agent/open-agent.ts'
 import { call, linesOf, prompt, resume, say, textsIn, turnWorld } from './agent-turn-world.ts'
@@ -159,4 +161,39 @@ describe('M15 no part of the conversation is looked at twice', () => {
     const asked = world.requests.filter((seen) => textsIn(seen).at(-1)?.includes('not from the user'))
     expect(asked).toHaveLength(1)
   })
+
+  test('in a branch that leaves the conversation before the last look', async () => {
+    const agent = await world.open()
+    await talk(agent, NOTHING)
+    const first = (await agent.session.chain()).find(({ type }) => type === 'assistant')?.uuid ?? ''
+    await agent.close()
+    const { id: sessionId, path } = agent.session
+    const fork = await forkSession({ projectDir: dirname(path), cwd: world.root, sessionId, upTo: first })
+    const branch = await world.open(resume({ id: fork.sessionId, path: fork.path }, world.root))
+    await prompt(branch, 'another second')
+    await branch.close()
+    expect(looksBack()).toBe(1)
+  })
+})
+
+test('R15 two sessions of a project that look back at once save each its own, whole', async () => {
+  const agents = [await world.open(), await world.open()]
+  let waiting = 0
+  let go = (): void => undefined
+  const both = new Promise<void>((done) => (go = done))
+  const answer = async ({ messages }: MessagesRequest): Promise<ModelAnswer> => {
+    if (!JSON.stringify(messages.at(-1)).includes('not from the user')) return say('ok')
+    waiting += 1
+    if (waiting === 2) go()
+    await both
+    const body = JSON.stringify(messages).includes('north') ? 'N.' : 'S.'
+    return call('SaveMemory', { ...FACT, name: 'Same', body })
+  }
+  for (const [n, agent] of agents.entries()) await prompt(agent, n === 0 ? 'north' : 'south')
+  world.script.push(answer, answer, answer, answer)
+  await Promise.all(agents.map((agent) => prompt(agent, 'go on')))
+  await Promise.all(agents.map((agent) => agent.close()))
+  const memdir = await openMemdir({ dir: agents[0]?.memory.dirs[0] ?? '' })
+  expect((await memdir.list()).memories.map(({ body }) => body).toSorted()).toEqual(['N.', 'S.'])
+  expect(await memdir.verify()).toEqual([])
 })

@@ -9,6 +9,8 @@ export interface FileChange {
   after: Uint8Array | undefined
   /** Of an index: the topic whose lines the change is about, if it is about those of one alone. */
   linesOf?: string
+  /** Permission bits of a new file; default: 0o644 less umask. */
+  mode?: number
 }
 
 /**
@@ -43,7 +45,7 @@ export async function applyChanges(changes: readonly FileChange[]): Promise<void
   }
 }
 
-async function apply({ path, before, after }: FileChange): Promise<void> {
+async function apply({ path, before, after, mode }: FileChange): Promise<void> {
   if (before !== undefined && !isSame((await readRegular(path, MAX_JSON_BYTES))?.bytes, before))
     throw changedMeanwhile(path)
   if (after === undefined) {
@@ -52,7 +54,8 @@ async function apply({ path, before, after }: FileChange): Promise<void> {
     return
   }
   if (before === undefined) await makeFolder(dirname(path))
-  const written = await writeFileAtomic(path, after, { durable: true, ifAbsent: before === undefined })
+  const how = { durable: true, ifAbsent: before === undefined, ...(mode === undefined ? {} : { mode }) }
+  const written = await writeFileAtomic(path, after, how)
   if (!written) throw changedMeanwhile(path)
 }
 
@@ -67,11 +70,11 @@ export async function makeFolder(path: string): Promise<void> {
 }
 
 /** A step that failed may have been done all the same (its last flush failed), so each looks at what is there. */
-async function takeBack({ path, before, after }: FileChange): Promise<void> {
+async function takeBack({ path, before, after, mode }: FileChange): Promise<void> {
   const now = await readRegular(path, MAX_JSON_BYTES)
   if (!isSame(now?.bytes, after)) return
   if (before === undefined) await files.unlink(path)
-  else await writeFileAtomic(path, before, { durable: true })
+  else await writeFileAtomic(path, before, { durable: true, ...(mode === undefined ? {} : { mode }) })
 }
 
 export function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

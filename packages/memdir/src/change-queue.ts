@@ -8,6 +8,7 @@ import type { UnfinishedChange } from './finish-change.ts'
 import type { Folder } from './folder.ts'
 import { withIndexLease } from './index-lease.ts'
 import { formatIntent, INTENT_FILE } from './intent.ts'
+import { SIDE_FILE_MODE } from './side-files.ts'
 
 /** How often a change is planned anew because somebody without a lease wrote between the look and the write. */
 const TRIES = 3
@@ -75,7 +76,7 @@ async function makeChange(folder: Folder, changes: readonly FileChange[]): Promi
   if (steps.length < 2) return applyChanges(steps)
   const record = join(folder.dir, INTENT_FILE)
   const text = formatIntent(await files.realpath(folder.dir), steps, folder.clock().toISOString())
-  await writeFileAtomic(record, text, { durable: true })
+  await writeFileAtomic(record, text, { durable: true, mode: SIDE_FILE_MODE })
   try {
     await applyChanges(steps)
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Memory, MemoryDraft } from './memory.ts'
 import { checkDraft } from './check-draft.ts'
 import { planSave } from './save.ts'
 import type { SavePlan } from './save.ts'
-import { listSideFiles, readSideFile, sideFilePath } from './side-files.ts'
+import { listSideFiles, readSideFile, SIDE_FILE_MODE, sideFilePath } from './side-files.ts'
 import { MEMORY_TYPES } from './topic-file.ts'
 import type { MemoryType } from './topic-file.ts'
 
@@ -74,7 +74,8 @@ export async function planProposal(
     proposedAt: folder.clock().toISOString(),
   }
   const path = await sideFilePath(folder.dir, PROPOSALS_DIR, folder.createId())
-  return { path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }
+  const after = Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+  return { path, before: undefined, after, mode: SIDE_FILE_MODE }
 }
 
 export async function readProposals(dir: string): Promise<{ proposals: Proposal[]; damage: Damage[] }> {
@@ -120,12 +121,15 @@ export async function planApproval(folder: Folder, id: string): Promise<SavePlan
       throw isLociError(error, 'MEMORY_CONFLICT') ? outdated(draft.file, error) : error
     },
   )
-  return { ...plan, changes: [...plan.changes, { path, before: bytes, after: undefined }] }
+  return {
+    ...plan,
+    changes: [...plan.changes, { path, before: bytes, after: undefined, mode: SIDE_FILE_MODE }],
+  }
 }
 
 export async function planRejection(dir: string, id: string): Promise<FileChange[]> {
   const { path, bytes } = await readSideFile(dir, PROPOSALS_DIR, id, PROPOSAL_SHAPE)
-  return [{ path, before: bytes, after: undefined }]
+  return [{ path, before: bytes, after: undefined, mode: SIDE_FILE_MODE }]
 }
 
 /** In words for who approves: there is no revision to give here. */

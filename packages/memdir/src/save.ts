@@ -10,6 +10,7 @@ import { decode, findEntry, formatIndexLine, indexLineAt, linesFor, setIndexLine
 import type { IndexEntry } from './index-file.ts'
 import { revisionOf, toMemory, withHook } from './memory.ts'
 import type { Memory, MemoryDraft, StoredTopic } from './memory.ts'
+import { scanForSecrets } from './scan-secrets.ts'
 import { formatTopic, parseTopic } from './topic-file.ts'
 import { planTrash } from './trash-file.ts'
 import type { Trashed } from './trash-file.ts'
@@ -132,7 +133,15 @@ async function freeFile(folder: Folder, draft: MemoryDraft, options: SaveOptions
   if (options.resumed) {
     for (const name of await sameTopics(folder, draft)) taken.delete(foldCase(name))
   }
-  return defaultTopicFile(draft.type, draft.name, (file) => taken.has(foldCase(file)))
+  return defaultTopicFile(draft.type, withoutSecrets(draft.name), (file) => taken.has(foldCase(file)))
+}
+
+/** A file name is printed and passed on where its text is not. */
+function withoutSecrets(name: string): string {
+  return scanForSecrets(name).reduceRight(
+    (rest, { start, end }) => `${rest.slice(0, start)} ${rest.slice(end)}`,
+    name,
+  )
 }
 
 async function sameTopics(folder: Folder, draft: MemoryDraft): Promise<string[]> {

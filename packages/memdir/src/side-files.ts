@@ -38,6 +38,9 @@ export async function listSideFiles<T>(
   return { items, damage }
 }
 
+/** Of these files, which may hold what stood in one that nobody else could read. */
+export const SIDE_FILE_MODE = 0o600
+
 /** @throws {LociError} MEMORY_NOT_FOUND when there is none, MEMORY_INVALID when it is not what it should be */
 export async function readSideFile<T>(
   dir: string,

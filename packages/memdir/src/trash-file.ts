@@ -3,7 +3,7 @@ import type { FileChange } from './apply-changes.ts'
 import type { Folder } from './folder.ts'
 import { fromJson, JSON_BYTES, toJson } from './json-bytes.ts'
 import type { JsonBytes } from './json-bytes.ts'
-import { sideFilePath } from './side-files.ts'
+import { SIDE_FILE_MODE, sideFilePath } from './side-files.ts'
 
 /** Where removed and replaced things lie in a memory folder. */
 export const TRASH_DIR = '.trash'
@@ -47,7 +47,8 @@ export async function planTrash(folder: Folder, { file, bytes, lines }: Trashed)
     ...topicToJson(bytes),
   }
   const path = await sideFilePath(folder.dir, TRASH_DIR, folder.createId())
-  return { path, before: undefined, after: Buffer.from(`${JSON.stringify(value, null, 2)}\n`) }
+  const after = Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+  return { path, before: undefined, after, mode: SIDE_FILE_MODE }
 }
 
 /** Undoes what {@link planTrash} stored. */

@@ -10,7 +10,7 @@ import { toMemory, withHook } from './memory.ts'
 import type { StoredTopic } from './memory.ts'
 import { checkRevision, refuseOtherFolder } from './save.ts'
 import type { SavePlan } from './save.ts'
-import { listSideFiles, readSideFile } from './side-files.ts'
+import { listSideFiles, readSideFile, SIDE_FILE_MODE } from './side-files.ts'
 import { planTrash, trashed, TRASH_DIR, TRASH_SHAPE } from './trash-file.ts'
 import type { Trashed } from './trash-file.ts'
 
@@ -72,7 +72,7 @@ export async function planRestore(folder: Folder, id: string): Promise<SavePlan>
   await refuseOtherFolder(dir, file)
   const present = await readTopic(dir, file)
   const path = await resolveInside(dir, file)
-  const end: FileChange = { path: entry.path, before: entry.bytes, after: undefined }
+  const end: FileChange = { path: entry.path, before: entry.bytes, after: undefined, mode: SIDE_FILE_MODE }
   if (bytes === undefined) {
     if (present === undefined) throw linesAlone(file, entry.path)
     const index = await planIndex(dir, file, (before) => lines.reduce<Buffer>(appendIndexLine, before))

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { chmod, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { tree } from '@loci/disk/testing'
 import type { Tree } from '@loci/disk/testing'
 import { memoryDirs, openMemdir, saveMemory } from '@loci/memdir'
@@ -246,5 +246,37 @@ test.for([
   expect(dirs).toMatchObject({
     project: '/loci/p/memory',
     warnings: [expect.stringContaining('home directory')],
+  })
+})
+
+describe('M14', () => {
+  // Made up, in the form of a provider's.
+  const KEY = `ghp_${'k7Qz2Lm9Xw4Rt8Vb3Np6'.repeat(2).slice(0, 36)}`
+
+  test('a secret in a name does not come into the name of the file', async () => {
+    const memdir = await openMemdir({ dir: work.root })
+    const { memory, warnings } = await memdir.save({ ...DRAFT, name: `token ${KEY} of the server` })
+    expect(memory.file).toBe('user_token_of_the_server.md')
+    expect(warnings).toEqual([expect.stringContaining('The name looks like a secret')])
+  })
+
+  test('a file that is renamed to one is warned of', async () => {
+    const memdir = await openMemdir({ dir: work.root })
+    const { memory } = await memdir.save(DRAFT)
+    const tool = memoryToolHandlers(memdir)
+    const said = await tool.rename({ old_path: `/memories/${memory.file}`, new_path: `/memories/${KEY}.md` })
+    expect(said).toContain('looks like a secret')
+  })
+
+  test('what is kept beside the topics is for its owner alone, as they may be', async () => {
+    const memdir = await openMemdir({ dir: work.root })
+    const { memory } = await memdir.save(DRAFT)
+    await chmod(work.path(memory.file), 0o600)
+    await memdir.remove(memory.file, { ifRevision: memory.revision })
+    const [entry] = await memdir.trash()
+    await (await openMemdir({ dir: work.root, review: true })).save(DRAFT)
+    const [proposal] = await memdir.proposals()
+    for (const name of [`.trash/${entry?.id}.json`, `.proposed/${proposal?.id}.json`])
+      expect((await stat(work.path(name))).mode & 0o777).toBe(0o600)
   })
 })

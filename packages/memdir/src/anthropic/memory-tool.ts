@@ -1,5 +1,5 @@
 import { files, LociError } from '@loci/disk'
-import { secretWarnings } from '../check-draft.ts'
+import { secretWarnings, textWarnings } from '../check-draft.ts'
 import { decode } from '../index-file.ts'
 import type { Memdir } from '../memdir.ts'
 import { partsOf } from '../memdir-parts.ts'
@@ -171,7 +171,7 @@ export function memoryToolHandlers(memdir: Memdir): MemoryToolHandlers {
           await look()
           return { changes: await planMoves(folder, [move]) }
         })
-        return `Successfully renamed ${from} to ${to}`
+        return [`Successfully renamed ${from} to ${to}`, ...textWarnings(move[1], 'the file name')].join('\n')
       }
       directoryAt(to)
       const moved = await queue.change(async () => {
