@@ -92,8 +92,8 @@ describe('what a command prints', () => {
     ['a NUL', { command: 'echo \0' }, 'command: holds a NUL character'],
     ['half a character', { command: 'echo \uD83D' }, 'command: holds half a character'],
     ['nothing', { command: '' }, 'command: '],
-    ['no time', { command: 'true', timeout_ms: 0 }, 'timeout_ms: '],
-    ['more time than there is', { command: 'true', timeout_ms: 600_001 }, 'timeout_ms: '],
+    ['no time', { command: 'true', timeout: 0 }, 'timeout: '],
+    ['more time than there is', { command: 'true', timeout: 600_001 }, 'timeout: '],
   ] as const)('%s is no command', async ([, input, message]) => {
     const { use } = await toolRoom()
     const { text, isError } = await use('Bash', input)
@@ -107,7 +107,7 @@ describe('the end of a command', () => {
   test('a timeout ends the shell and what it started', async () => {
     const { use } = await toolRoom()
     const command = 'sleep 100 & echo pid $!; wait'
-    const { text, isError, details } = await use('Bash', { command, timeout_ms: 1500 })
+    const { text, isError, details } = await use('Bash', { command, timeout: 1500 })
     const pid = willEnd(text)
     expect(text).toBe(`pid ${pid}\n[ended after 1500 ms]`)
     expect(isError).toBe(true)
@@ -261,7 +261,7 @@ describe('the files that it changes', () => {
     expect((await use('Bash', { command: 'touch a; exit 1' })).details).toMatchObject({
       changed: [tree.path('project/a')],
     })
-    const timed = await use('Bash', { command: 'touch b; sleep 100', timeout_ms: 1500 })
+    const timed = await use('Bash', { command: 'touch b; sleep 100', timeout: 1500 })
     expect(timed.details).toMatchObject({ changed: [tree.path('project/b')] })
   })
 

@@ -175,7 +175,15 @@ test('the built program: a timeout and an interruption end all that a command st
   script.push(
     { name: 'Bash', input: { command: 'env' } },
     { name: 'Bash', input: { command: 'sleep 100 & echo $! >left' } },
-    { name: 'Bash', input: { command: 'sleep 100 & echo $! >timed; wait', timeout_ms: 1500 } },
+    {
+      name: 'Bash',
+      input: {
+        command: 'sleep 100 & echo $! >background.new; mv background.new background; wait',
+        run_in_background: true,
+      },
+    },
+    { name: 'Bash', input: { command: 'while [ ! -e background ]; do sleep 0.02; done' } },
+    { name: 'Bash', input: { command: 'sleep 100 & echo $! >timed; wait', timeout: 1500 } },
     { name: 'Bash', input: { command: 'sleep 100 & echo $! >stopped; kill -INT $PPID; wait' } },
   )
   const child = spawn(
@@ -202,11 +210,42 @@ test('the built program: a timeout and an interruption end all that a command st
   const left = Number(await readFile(work.path('project/left'), 'utf8'))
   expect(isRunning(left)).toBe(true)
   process.kill(left, 'SIGKILL')
-  for (const name of ['timed', 'stopped']) {
+  for (const name of ['background', 'timed', 'stopped']) {
     const pid = Number(await readFile(work.path(`project/${name}`), 'utf8'))
     expect(pid).toBeGreaterThan(1)
     await gone(pid)
   }
+})
+
+test('a session shows the steps of a plan as they change, and what a command prints', async () => {
+  const todos = (first: string, second: string): object => ({
+    todos: [
+      { content: 'look', status: first },
+      { content: 'a\nb', status: second },
+    ],
+  })
+  script.push(
+    { name: 'TodoWrite', input: todos('in_progress', 'pending') },
+    { name: 'Bash', input: { command: 'echo hello' } },
+    { name: 'TodoWrite', input: todos('in_progress', 'pending') },
+    { name: 'TodoWrite', input: todos('completed', 'in_progress') },
+  )
+  const env = { ANTHROPIC_API_KEY: 'test', ANTHROPIC_BASE_URL: api.url, PATH: process.env['PATH'] ?? '' }
+  const place = { home: work.path('home'), cwd: work.path('project'), env, input: 'go\n' }
+  const { out, code } = await loci(place, '--permission-mode', 'bypassPermissions')
+  expect(code).toBe(0)
+  expect(told()).toHaveLength(4)
+  expect(out.split('\n').filter((line) => /^(?: {2}|· [A-Z])/.test(line))).toEqual([
+    '· TodoWrite 2 steps, 0 done',
+    '  [>] look',
+    '  [ ] a b',
+    '· Bash echo hello',
+    '  │ hello',
+    '· TodoWrite 2 steps, 0 done',
+    '· TodoWrite 2 steps, 1 done',
+    '  [x] look',
+    '  [>] a b',
+  ])
 })
 
 test('a config home that is reached through a link is protected, and readable, like any other', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AppState } from '@loci/app-state'
 import { tree } from '@loci/disk/testing'
@@ -8,6 +9,7 @@ import { expect, onTestFinished, vi } from 'vitest'
 import type { AgentMemory } from '../src/agent/agent-memory.ts'
 import { answerCall } from '../src/agent/answer-calls.ts'
 import type { PermissionRules } from '../src/agent/permissions.ts'
+import { BackgroundShells } from '../src/agent/tools/background-shells.ts'
 import type { ProcessGroups } from '../src/agent/tools/run-shell.ts'
 import { toolsFor } from '../src/agent/tools/tools.ts'
 import type { PreparedCall, ToolCall, ToolContext, ToolResult } from '../src/agent/tools/tool.ts'
@@ -62,11 +64,15 @@ export async function toolRoom(
   const home = place.path('home')
   const history = await openFileHistory({ dir: `${home}/file-history/session`, root })
   onTestFinished(async () => {
+    await room.shells.close()
     await history.close()
     await place.remove()
   })
   await history.makeSnapshot(FIRST)
   let tasks: AppState['tasks'] = {}
+  const updateTasks: ToolContext['updateTasks'] = (update) => {
+    tasks = update(tasks)
+  }
   const room = {
     root,
     history,
@@ -76,9 +82,8 @@ export async function toolRoom(
     groups,
     now: () => new Date(),
     seen: new Map<string, string>(),
-    updateTasks: (update: (tasks: AppState['tasks']) => AppState['tasks']) => {
-      tasks = update(tasks)
-    },
+    shells: new BackgroundShells({ now: () => new Date(), updateTasks, createId: randomUUID }),
+    updateTasks,
     ...context,
   }
   const call = { messageId: FIRST, signal }

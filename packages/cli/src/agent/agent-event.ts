@@ -8,6 +8,8 @@ export type AgentEvent =
   /** Lines that are in the transcript now: one message of the model, or the results of its calls. */
   | { type: 'written'; entries: readonly Entry[] }
   | { type: 'tool'; id: string; name: string; summary: string }
+  /** A command prints something. */
+  | { type: 'tool-output'; id: string; text: string }
   | { type: 'tool-result'; id: string; name: string; text: string; isError: boolean }
   /** What was streamed of the current message is void: it is asked for again. */
   | ({ type: 'retry' } & Retry)

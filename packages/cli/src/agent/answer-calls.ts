@@ -60,7 +60,8 @@ export async function admitCall(
     return answered(failed(`There is no tool ${JSON.stringify(name)}; there are ${names}.`))
   }
   try {
-    const prepared = await tool.prepare(input, room.context, call)
+    const onOutput = (text: string): void => room.emit({ type: 'tool-output', id: block.id, text })
+    const prepared = await tool.prepare(input, room.context, { ...call, onOutput })
     if (typeof prepared === 'string') return answered(failed(prepared))
     room.emit({ type: 'tool', id: block.id, name, summary: prepared.summary })
     const refusal = await refusalOf(room, block, prepared)

@@ -23,7 +23,9 @@ import type { Permissions } from './open-permissions.ts'
 import { parseRule } from './permission-rule.ts'
 import type { Wait } from './stream-answer.ts'
 import { systemPrompt } from './system-prompt.ts'
+import { BackgroundShells } from './tools/background-shells.ts'
 import { followLinks } from './tools/file-target.ts'
+import type { ToolContext } from './tools/tool.ts'
 import { toolsFor } from './tools/tools.ts'
 import { runTurn } from './turn.ts'
 import type { TurnResult } from './turn.ts'
@@ -157,6 +159,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
       },
       compact: (wish, signal) => compactConversation(compacting, { trigger: 'manual', wish }, signal),
       async close() {
+        await calls.context.shells.close()
         await background?.idle(BACKGROUND_WAIT_MS)
         try {
           await history?.close()
@@ -205,6 +208,8 @@ function callRoom(room: {
 }): CallRoom {
   const { history, memory, state, permissions, configDir, asideDir, options } = room
   const { root, env, approve, emit, groups, now } = options
+  const updateTasks: ToolContext['updateTasks'] = (update) =>
+    state.setState((before) => ({ ...before, tasks: update(before.tasks) }))
   return {
     tools: toolsFor({ hasMemory: memory.enabled }),
     context: {
@@ -216,7 +221,8 @@ function callRoom(room: {
       groups,
       now,
       seen: new Map(),
-      updateTasks: (update) => state.setState((before) => ({ ...before, tasks: update(before.tasks) })),
+      shells: new BackgroundShells({ now, updateTasks, createId: randomUUID }),
+      updateTasks,
     },
     rules: () => ({
       mode: state.getState().permissionMode,

@@ -97,5 +97,7 @@ function streamEvent(event: AgentEvent, printJson: (value: unknown) => void): vo
   if (event.type === 'text') printJson({ type: 'text', delta: event.delta })
   else if (event.type === 'written') {
     for (const { type, uuid, message } of event.entries) printJson({ type, uuid, message })
-  } else if (event.type === 'retry' || event.type === 'notice' || event.type === 'denial') printJson(event)
+  } else if (SHOWN.has(event.type)) printJson(event)
 }
+
+const SHOWN: ReadonlySet<AgentEvent['type']> = new Set(['retry', 'notice', 'denial', 'tool-output'])

@@ -11,6 +11,8 @@ export class Screen {
   readonly #warn: (text: string) => void
   /** Whether what was printed last ended its line. */
   #atLineStart = true
+  /** What a command prints: the line that has no end yet, and how many were shown. */
+  #output = { rest: '', shown: 0 }
 
   constructor(streams: { print: (text: string) => void; warn: (text: string) => void }) {
     this.#print = streams.print
@@ -39,11 +41,30 @@ export class Screen {
       this.#print(printable(event.delta))
       this.#atLineStart = event.delta.endsWith('\n')
     } else if (event.type === 'tool') this.say(`· ${event.name} ${oneLine(event.summary)}`)
-    else if (event.type === 'tool-result' && event.isError)
-      this.say(`  ${event.name}: ${shortly(event.text)}`)
-    else if (event.type === 'retry')
+    else if (event.type === 'tool-output') this.#showOutput(event.text)
+    else if (event.type === 'tool-result') {
+      this.#showOutput('\n')
+      this.#output = { rest: '', shown: 0 }
+      if (event.isError) this.say(`  ${event.name}: ${shortly(event.text)}`)
+    } else if (event.type === 'retry')
       this.say(`(${event.reason}; trying again in ${Math.ceil(event.waitMs / 1000)} s)`)
     else if (event.type === 'notice') this.say(`(${event.text})`)
+  }
+
+  /** Whole lines, up to a number of them for each command. */
+  #showOutput(text: string): void {
+    const output = this.#output
+    if (output.shown > MAX_OUTPUT_LINES) return
+    const lines = `${output.rest}${text}`.split('\n')
+    output.rest = (lines.pop() ?? '').slice(-MAX_SHOWN_UNITS)
+    for (const line of lines) {
+      // What a line was before its last return to the left is not seen on a terminal either.
+      const seen = line.replace(/\r$/, '').replace(/^.*\r/s, '')
+      if (seen.trim() === '') continue
+      output.shown += 1
+      if (output.shown > MAX_OUTPUT_LINES) return this.say('  │ …')
+      this.say(`  │ ${oneLine(seen.length > MAX_SHOWN_UNITS ? `${cutText(seen, MAX_SHOWN_UNITS)}…` : seen)}`)
+    }
   }
 
   /** Asks until the answer is one; none at all allows nothing. */
@@ -78,6 +99,7 @@ export class Screen {
 }
 
 const MAX_SHOWN_UNITS = 300
+const MAX_OUTPUT_LINES = 20
 
 /** The first line of a text, and the last, which says how a command ended. Pure. */
 export function shortly(text: string): string {

@@ -30,9 +30,16 @@ export interface ShellCommand {
   command: string
   cwd: string
   env: Readonly<Record<string, string | undefined>>
-  timeoutMs: number
+  /** `undefined`: it may run as long as it likes. */
+  timeoutMs: number | undefined
   signal: AbortSignal
   groups: ProcessGroups | undefined
+  /** Output as it comes, decoded; never half a character. */
+  onOutput?: (text: string) => void
+  /** Called when it runs. */
+  onStart?: () => void
+  /** Whether output is kept for the result; default: true. */
+  keepsOutput?: boolean
 }
 
 /** Bytes of output that are kept of one command. */
@@ -49,11 +56,12 @@ const START = 'if command -v bash >/dev/null 2>&1; then exec bash -c "$1" 2>&1; 
  * background goes on; its output is read on and not kept. Never rejects: a string says why it could not be started.
  */
 export function runShell(options: ShellCommand): Promise<ShellResult | string> {
-  const { signal, timeoutMs, groups } = options
+  const { signal, timeoutMs, groups, onStart } = options
   const child = start(options)
   if (typeof child === 'string') return Promise.resolve(child)
   return new Promise((resolve) => {
-    const output = collect(child)
+    const output = collect(child, options)
+    if (onStart !== undefined) child.once('spawn', onStart)
     let ended: ShellResult['ended'] = null
     const stop = (why: 'timeout' | 'interrupted'): void => {
       ended ??= why
@@ -61,7 +69,7 @@ export function runShell(options: ShellCommand): Promise<ShellResult | string> {
       else if (child.pid !== undefined) groups.kill(child.pid)
     }
     const onAbort = (): void => stop('interrupted')
-    const timer = setTimeout(() => stop('timeout'), timeoutMs)
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop('timeout'), timeoutMs)
     signal.addEventListener('abort', onAbort, { once: true })
     /** Nothing of it is left to be ended: the number of the group may be another's soon. */
     const letGo = (): void => {
@@ -105,12 +113,19 @@ function start({ command, cwd, env }: ShellCommand): ChildProcess | string {
 }
 
 /** Reads both outputs of a process until they are taken, and after that to nowhere, without waiting for their end. */
-function collect(child: ChildProcess): { take: () => Pick<ShellResult, 'output' | 'droppedBytes'> } {
+function collect(
+  child: ChildProcess,
+  { onOutput, keepsOutput = true }: ShellCommand,
+): { take: () => Pick<ShellResult, 'output' | 'droppedBytes'> } {
   const chunks: Buffer[] = []
   let keptBytes = 0
   let droppedBytes = 0
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const maxBytes = keepsOutput ? MAX_OUTPUT_BYTES : 0
   const keep = (chunk: Buffer): void => {
-    const kept = chunk.subarray(0, Math.max(0, MAX_OUTPUT_BYTES - keptBytes))
+    const text = onOutput && decoder.decode(chunk, { stream: true })
+    if (text !== undefined && text !== '') onOutput?.(text)
+    const kept = chunk.subarray(0, Math.max(0, maxBytes - keptBytes))
     keptBytes += kept.length
     droppedBytes += chunk.length - kept.length
     if (kept.length > 0) chunks.push(kept)

@@ -3,6 +3,7 @@ import type { FileHistory } from '@loci/file-history'
 import { z } from 'zod'
 import type { AgentMemory } from '../agent-memory.ts'
 import type { Access } from '../permissions.ts'
+import type { BackgroundShells } from './background-shells.ts'
 import type { ImageType } from './image-type.ts'
 import type { ProcessGroups } from './run-shell.ts'
 
@@ -30,6 +31,8 @@ export interface ToolContext {
   groups: ProcessGroups | undefined
   /** Stamps of files as the model last saw them, by path. */
   seen: Map<string, string>
+  /** Commands that run in the background. */
+  shells: BackgroundShells
   updateTasks: (update: (tasks: AppState['tasks']) => AppState['tasks']) => void
   now: () => Date
 }
@@ -39,6 +42,8 @@ export interface ToolCall {
   /** Uuid of the transcript line that holds it. */
   messageId: string
   signal: AbortSignal
+  /** Hears what a command prints while it runs. */
+  onOutput?: (text: string) => void
 }
 
 /** A call that was understood: what it needs permission for, and how to do it. */
