@@ -95,7 +95,6 @@ async function planRest(dir: string, intent: Intent, seen: readonly Seen[]): Pro
   }
   const last = main.findLastIndex(({ state }) => state === 'after')
   const isOurs = last !== -1 && main.slice(0, last).every(({ state }) => state === 'after')
-  const isKeptStill = kept.every(({ state }) => state === 'after')
   const rest = main.slice(last + 1)
   if (isOurs && isMoveBegun(main.slice(0, last + 1), rest)) return main.slice(0, last + 1).map(takenAway)
   const goes = new Set(seen.filter(({ step }) => step.after === null).map(({ step }) => step.path))
@@ -107,7 +106,7 @@ async function planRest(dir: string, intent: Intent, seen: readonly Seen[]): Pro
     const change = one.state === 'before' ? await planStep(dir, file, one) : undefined
     if (change === undefined) break
     const indexThen = changes.find(({ linesOf }) => linesOf !== undefined)?.after ?? index
-    if (change.after === undefined && !(isKeptStill && isHeld(one, staying, indexThen))) break
+    if (change.after === undefined && !isHeld(one, staying, indexThen)) break
     changes.push(change)
   }
   const topic = main.find(({ step }) => step.path === file)
