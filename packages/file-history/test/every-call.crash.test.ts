@@ -95,9 +95,9 @@ describe.each(['trackEdit', 'makeSnapshot', 'gc', 'linkBackups'])(
       const before = filesBelow(work.root)
       const all = callUntil(what, 'never') ?? []
       expect(all.length).toBeGreaterThan(10)
-      // Each write, which is cut short, and some of the others; the long run tries each.
-      const step = isLong ? 1 : Math.ceil(all.length / 3)
-      const moments = all.filter((moment, index) => moment.startsWith('write') || index % step === 0)
+      // Each write, which is cut short, and two of the others; the long run tries each.
+      const step = isLong ? 1 : Math.ceil(all.length / 2)
+      const moments = all.filter((moment, index) => moment.startsWith('write') || index % step === step >> 1)
       let kills = 0
       for (const moment of moments) {
         reset()
@@ -115,7 +115,7 @@ describe.each(['trackEdit', 'makeSnapshot', 'gc', 'linkBackups'])(
         }
         await expectWhole(work.dir)
       }
-      expect(kills).toBeGreaterThan(2)
+      expect(kills).toBeGreaterThan(1)
     }, 300_000)
   },
 )
@@ -135,10 +135,10 @@ async function killAfter(turns: number): Promise<number> {
 
 test('killed at a random moment of edits, snapshots, evictions, gc and forks: what was acknowledged is exact, here and in the fork', async () => {
   let former = 0
-  for (let round = 0; round < (isLong ? 60 : 3); round += 1) {
+  for (let round = 0; round < (isLong ? 60 : 2); round += 1) {
     rmSync(work.dir, { recursive: true })
     rmSync(fork, { recursive: true, force: true })
-    const last = await killAfter(1 + ((round * 7) % 11))
+    const last = await killAfter(4 + ((round * 7) % 11))
     expect(last).toBeGreaterThan(0)
     former += last
     const options = { dir: work.dir, root: work.root }
