@@ -22,6 +22,17 @@ describe('R15 a record of a change that somebody else wrote takes nothing away t
   const A = sha('A')
   const B = sha('B')
   const SIDE = sha('{}')
+  const P = '---\nname: P\ndescription: about p\ntype: user\n---\n\nP.\n'
+  const OTHER = JSON.stringify({
+    draft: { name: 'P', description: 'about p', type: 'user', body: 'Other.' },
+    proposedAt: 'x',
+  })
+  const WORDS = JSON.stringify({
+    file: 'b.md',
+    removedAt: 'x',
+    lines: ['- [B](b.md) — own words'],
+    text: 'B',
+  })
   const LATER = { path: 'MEMORY.md', before: null, after: A, lines: { before: [], after: [] } }
   test.for([
     [
@@ -66,6 +77,20 @@ describe('R15 a record of a change that somebody else wrote takes nothing away t
       [{ path: '.trash/t.json', before: null, after: SIDE }, LATER],
     ],
     [
+      'a proposal of other words for a topic of that name',
+      [
+        { path: 'p.md', before: null, after: sha(P) },
+        { path: '.proposed/o.json', before: sha(OTHER), after: null },
+      ],
+    ],
+    [
+      'a trash entry with the words of a line',
+      [
+        { path: 'b.md', before: null, after: B },
+        { path: '.trash/w.json', before: sha(WORDS), after: null },
+      ],
+    ],
+    [
       'a proposal',
       [
         { path: 'b.md', before: null, after: B },
@@ -73,7 +98,16 @@ describe('R15 a record of a change that somebody else wrote takes nothing away t
       ],
     ],
   ] as const)('%s', async ([, steps]) => {
-    const files = { 'a.md': 'A', 'b.md': 'B', 'b2.md': 'B', '.trash/t.json': '{}', '.proposed/p.json': '{}' }
+    const files = {
+      'a.md': 'A',
+      'b.md': 'B',
+      'b2.md': 'B',
+      '.trash/t.json': '{}',
+      '.trash/w.json': WORDS,
+      'p.md': P,
+      '.proposed/o.json': OTHER,
+      '.proposed/p.json': '{}',
+    }
     await work.remove()
     work = await tree(files)
     await write('.index', JSON.stringify({ startedAt: 'x', file: 'b.md', steps }))
