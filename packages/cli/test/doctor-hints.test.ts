@@ -5,8 +5,6 @@ import { acquireLease } from '@loci/disk'
 import { setFaultHook, tree } from '@loci/disk/testing'
 import { makeCheckpoint } from '@loci/file-history'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { showEverySecond } from '../src/doctor/progress.ts'
-import { sizeText } from '../src/doctor/render.ts'
 import { SESSION, doctorRoom, tear } from './doctor-room.ts'
 import type { DoctorRoom } from './doctor-room.ts'
 import { loci } from './run.ts'
@@ -194,69 +192,6 @@ test('--all: other sessions, other memories, checkpoints in the home; without it
   expect(findings.find(({ kind }) => kind === 'index-missing')?.advice).toBe(
     'loci memory repair --scope project --cwd /o',
   )
-})
-
-test('the backups that a fork shares count once', async () => {
-  const alone = (await room.examine('--all')).usage.backups
-  expect((await room.run('sessions', 'fork', SESSION)).code).toBe(0)
-  const both = (await room.examine('--all')).usage.backups
-  expect(both.files).toBeGreaterThan(alone.files)
-  expect(both.sharedBytes).toBeGreaterThan(0)
-  const notes = (await readFile(join(room.history, 'edits.jsonl'))).length
-  expect(both.sizeBytes).toBeLessThanOrEqual(alone.sizeBytes + 2 * notes)
-})
-
-test('each folder is read a few times, however many sessions it holds', async () => {
-  const count = async (): Promise<number> => {
-    let readings = 0
-    setFaultHook((operation, path) => {
-      if (operation === 'readdir' && (path === room.projectDir || path.endsWith('file-history')))
-        readings += 1
-      return undefined
-    })
-    for (const argv of [[], ['--all']]) expect((await room.examine(...argv)).code).toBe(3)
-    setFaultHook(undefined)
-    return readings
-  }
-  const text = await readFile(room.transcript, 'utf8')
-  const copy = (n: number): Promise<void> => {
-    const id = `44444444-4444-4444-8444-${String(n).padStart(12, '0')}`
-    return writeFile(join(room.projectDir, `${id}.jsonl`), text.replaceAll(SESSION, id))
-  }
-  await copy(0)
-  const few = await count()
-  for (let n = 1; n < 40; n += 1) await copy(n)
-  expect(await count()).toBe(few)
-})
-
-test('progress is shown once it takes a second, and then once a second', () => {
-  let nowMs = 0
-  const shown: string[] = []
-  const tell = showEverySecond(
-    (line) => void shown.push(line),
-    () => nowMs,
-  )
-  for (const [at, line] of [
-    [0, 'a'],
-    [999, 'b'],
-    [1000, 'c'],
-    [1500, 'd'],
-    [2100, 'e'],
-  ] as const) {
-    nowMs = at
-    tell(line)
-  }
-  expect(shown).toEqual(['c', 'e'])
-})
-
-test('sizes for people', () => {
-  expect([0, 1023, 1024, 1536, 5 * 1024 ** 3].map(sizeText)).toEqual([
-    '0 B',
-    '1023 B',
-    '1.0 KB',
-    '1.5 KB',
-    '5.0 GB',
-  ])
 })
 
 test('what others wrote into names stays on its line', async () => {

@@ -170,7 +170,7 @@ describe.each([[[]], [['--all']]])('%j', (argv: string[]) => {
       return typeof finds === 'string' ? name === finds : finds.test(name)
     })
     expect(found, JSON.stringify(findings)).toMatchObject({ severity: 'damage' })
-    expect(found?.advice).toMatch(advice)
+    expect(`${found?.message}; ${found?.advice}`).toMatch(advice)
     expect(code).toBe(3)
     expect(await room.work.snapshot()).toEqual(before)
     const shown = await room.run('doctor', ...argv)

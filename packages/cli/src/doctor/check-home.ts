@@ -26,7 +26,8 @@ export async function checkHome(checkup: Checkup): Promise<HomeReport> {
   }
   if (kind === 'ours') await checkMark(checkup, join(dir, 'loci.json'))
   for (const path of [dir, ...['projects', 'file-history', 'memory'].map((name) => join(dir, name))]) {
-    const reason = await files.checkWritable(path).then(() => undefined, errorOf)
+    const isFolder = (await files.stat(path).catch(() => undefined))?.isDirectory() === true
+    const reason = isFolder ? await files.checkWritable(path).then(() => undefined, errorOf) : undefined
     if (reason === undefined || isAbsent(reason)) continue
     report.writable = false
     if (kind === 'foreign') continue

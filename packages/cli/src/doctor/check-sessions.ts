@@ -51,7 +51,9 @@ export async function checkAllSessions(checkup: Checkup, memoriesSeen: ReadonlyS
   const known = new Set<string>()
   for (const entry of await entriesOf(checkup, home.projectsDir)) {
     const folder = join(home.projectsDir, entry.name)
-    if (await isFolder(checkup, folder)) await checkFolder(checkup, folder, { known, memoriesSeen })
+    const isLink = entry.isSymbolicLink()
+    if (await leadsToFolder(checkup, folder))
+      await checkFolder(checkup, folder, { known, memoriesSeen, isLink })
     else await checkup.measureFile('other', folder)
   }
   await checkOtherHistories(checkup, known)
@@ -60,7 +62,7 @@ export async function checkAllSessions(checkup: Checkup, memoriesSeen: ReadonlyS
 async function checkFolder(
   checkup: Checkup,
   folder: string,
-  { known, memoriesSeen }: { known: Set<string>; memoriesSeen: ReadonlySet<string> },
+  of: { known: Set<string>; memoriesSeen: ReadonlySet<string>; isLink: boolean },
 ): Promise<void> {
   const owner = join(folder, '.project.json')
   const root = await checkup.attempt(owner, () => recordedOwner(folder), BAD_OWNER)
@@ -71,13 +73,14 @@ async function checkFolder(
     const { name } = entry
     const path = join(folder, name)
     if (isTranscript(name)) {
-      known.add(idOf(name))
+      of.known.add(idOf(name))
       checkup.tell(`checked ${checkup.checked.sessions} sessions`)
       await checkSession(checkup, path)
     } else if (name === 'memory') {
       const where = `--scope project --cwd ${root === undefined ? 'DIR, its directory' : shellWord(root)}`
-      if (!memoriesSeen.has(path)) await checkMemory(checkup, path, where)
-    } else if (!entry.isDirectory()) await checkup.measureFile('other', path)
+      if (!of.memoriesSeen.has(path)) await checkMemory(checkup, path, where)
+    } else if (of.isLink) continue // What else is there need not be a project's.
+    else if (!entry.isDirectory()) await checkup.measureFile('other', path)
     else if (!ids.has(name)) await checkup.measure(path, () => 'sideFiles')
   }
 }
@@ -117,9 +120,10 @@ async function checkSideFiles(checkup: Checkup, side: string, sessionId: string)
   if (!(await isFolder(checkup, side))) return
   await checkup.checkLeases(side, () => unlocking(sessionId))
   await checkup.measure(side, () => 'sideFiles')
+  const subagents = join(side, 'subagents/')
   const onUnreadable = (): void => undefined // told by measure
-  for await (const { path, stats } of walkFiles(join(side, 'subagents'), { onUnreadable })) {
-    if (!stats.isFile() || !path.endsWith('.jsonl')) continue
+  for await (const { path, stats } of walkFiles(side, { onUnreadable })) {
+    if (!stats.isFile() || !path.startsWith(subagents) || !path.endsWith('.jsonl')) continue
     const damage = await checkup.attempt(path, () => verifySession(path))
     checkup.add(damage ?? [], { place: path, adviceOn: adviceOnSubagent })
   }
@@ -184,8 +188,13 @@ function idOf(path: string): string {
   return basename(path, '.jsonl')
 }
 
-async function isFolder(checkup: Checkup, path: string): Promise<boolean> {
+async function leadsToFolder(checkup: Checkup, path: string): Promise<boolean> {
   return (await checkup.attempt(path, () => files.stat(path)))?.isDirectory() === true
+}
+
+/** Whether there is a folder, and no link: behind one may be all of a disk. */
+async function isFolder(checkup: Checkup, path: string): Promise<boolean> {
+  return (await checkup.attempt(path, () => files.lstat(path)))?.isDirectory() === true
 }
 
 async function entriesOf(checkup: Checkup, directory: string): ReturnType<typeof files.readdir> {

@@ -11,10 +11,11 @@ import type { UsageKind } from './usage.ts'
 /** How something that a check threw is reported. */
 interface Blame {
   kind: string
-  advice: string
+  /** Left out where the message of one of our own errors says it. */
+  advice?: string
 }
 
-const UNREADABLE_FILE: Blame = { kind: 'unreadable', advice: UNREADABLE }
+const UNREADABLE_FILE: Blame = { kind: 'unreadable' }
 
 /** What Loci makes for its owner alone. */
 const PRIVATE_KINDS: ReadonlySet<UsageKind> = new Set(['transcripts', 'sideFiles'])
@@ -68,7 +69,8 @@ export class Checkup {
   }
 
   #blame(path: string, error: unknown, { kind, advice }: Blame): void {
-    this.add([{ kind, path, message: errorMessage(error) }], { place: path, adviceOn: () => advice })
+    const adviceOn = (): string => advice ?? (isLociError(error) ? '' : UNREADABLE)
+    this.add([{ kind, path, message: errorMessage(error) }], { place: path, adviceOn })
   }
 
   /** Counts what is below a directory, and names what is no file there. */
