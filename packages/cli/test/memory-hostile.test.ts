@@ -197,3 +197,26 @@ test('R15 two sessions of a project that look back at once save each its own, wh
   expect((await memdir.list()).memories.map(({ body }) => body).toSorted()).toEqual(['N.', 'S.'])
   expect(await memdir.verify()).toEqual([])
 })
+
+test('M12 the background changes what this session saved, until somebody else does', async () => {
+  const agent = await world.open()
+  const file = 'project_token.md'
+  const change = (body: string) => async (): Promise<ModelAnswer> => {
+    const revision = (await agent.memory.read('project', file))?.revision
+    return call('SaveMemory', { ...FACT, body, file, revision })
+  }
+  const bodyNow = async (): Promise<string | undefined> => (await agent.memory.read('project', file))?.body
+  world.script.push(call('SaveMemory', { ...FACT, body: 'Said.' }), say('saved'))
+  await prompt(agent, 'remember')
+  await talk(agent, change('Added.'), NOTHING)
+  await agent.close()
+  expect(await bodyNow()).toBe('Added.')
+  const memdir = await openMemdir({ dir: agent.memory.dirs[0] ?? '' })
+  expect(await memdir.proposals()).toEqual([])
+  // Another session did not save it.
+  const other = await world.open()
+  await talk(other, change('Of another.'), NOTHING)
+  await other.close()
+  expect(await bodyNow()).toBe('Added.')
+  expect(await memdir.proposals()).toMatchObject([{ draft: { body: 'Of another.' } }])
+})
