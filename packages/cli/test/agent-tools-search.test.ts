@@ -2,7 +2,11 @@ import { chmod, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/pr
 import { setFaultHook } from '@loci/disk/testing'
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { decide } from '../src/agent/permissions.ts'
+import { parseRule } from '../src/agent/permission-rule.ts'
+import type { PermissionRule } from '../src/agent/permission-rule.ts'
+import { decide, withheldFrom } from '../src/agent/permissions.ts'
+import type { ToolCall } from '../src/agent/tools/tool.ts'
+import { toolsFor } from '../src/agent/tools/tools.ts'
 import { NO_RULES, toolRoom } from './agent-tools-room.ts'
 import type { ToolRoom } from './agent-tools-room.ts'
 
@@ -166,6 +170,35 @@ async function withRipgrep(
   room.context.env = { PATH: `${room.tree.path('outside/bin')}:${process.env['PATH']}` }
   return { ...room, ran }
 }
+
+describe('what permission rules withhold', () => {
+  const rule = (text: string): PermissionRule[] => [parseRule(text)]
+
+  test.for(['deny', 'ask'] as const)(
+    'a search does not tell of what they %s to read, and says so',
+    async (kind) => {
+      const { use } = await toolRoom(PROJECT, { rules: { [kind]: rule('Read(src/**)') } })
+      expect((await use('Grep', { pattern: 'two', glob: '*.ts' })).text).toBe(
+        'a.ts\n[2 left out by permission rules]',
+      )
+      expect((await use('Glob', { pattern: '**/*.ts' })).text).toBe('a.ts\n[2 left out by permission rules]')
+      const { text, isError } = await use('Grep', { pattern: 'two', path: 'src' })
+      expect(isError).toBe(true)
+      expect(text).not.toContain('b.ts')
+    },
+  )
+
+  test('a search that was asked about finds what its rule names, but for what is denied', async () => {
+    const { context, call, root, home } = await toolRoom(PROJECT)
+    const rules = { ...NO_RULES, ask: rule('Read(src/**)'), deny: rule('Read(*.md)') }
+    const place = { mode: 'default', root, asideDir: home, memoryDirs: [], configDir: home } as const
+    const withheld: ToolCall['withheld'] = (access) => withheldFrom(access, { ...rules, ...place })
+    const grep = toolsFor({ hasMemory: false }).find(({ name }) => name === 'Grep')
+    const prepared = await grep?.prepare({ pattern: 'two', path: 'src' }, context, { ...call, withheld })
+    if (typeof prepared !== 'object') throw new TypeError(prepared)
+    expect(namesIn(await prepared.run())).toEqual(['src/.hidden/c.ts', 'src/b.ts'])
+  })
+})
 
 describe('Grep', () => {
   test('paths, the last changed first; lines; counts', async () => {

@@ -3,7 +3,7 @@ import type { DeepReadonly, PermissionDenial } from '@loci/app-state'
 import { errorMessage, isLociError } from '@loci/disk'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { AgentEvent } from './agent-event.ts'
-import { decide, nobodyToAsk } from './permissions.ts'
+import { decide, nobodyToAsk, withheldFrom } from './permissions.ts'
 import type { PermissionRules } from './permissions.ts'
 import { failed } from './tools/tool.ts'
 import type { PreparedCall, Tool, ToolCall, ToolContext, ToolResult } from './tools/tool.ts'
@@ -61,7 +61,8 @@ export async function admitCall(
   }
   try {
     const onOutput = (text: string): void => room.emit({ type: 'tool-output', id: block.id, text })
-    const prepared = await tool.prepare(input, room.context, { ...call, onOutput })
+    const withheld: ToolCall['withheld'] = (access) => withheldFrom(access, room.rules())
+    const prepared = await tool.prepare(input, room.context, { ...call, onOutput, withheld })
     if (typeof prepared === 'string') return answered(failed(prepared))
     room.emit({ type: 'tool', id: block.id, name, summary: prepared.summary })
     const refusal = await refusalOf(room, block, prepared)

@@ -61,6 +61,20 @@ export function decide(toolName: string, access: Access, rules: PermissionRules)
   return isAllowedBy(allow, call, rules) ? { kind: 'allow' } : ask(toolName, access, rules)
 }
 
+/** A call that reads. */
+export type ReadAccess = Extract<Access, { kind: 'read' }>
+
+/**
+ * Which files a search that was allowed must leave out: those that a rule denies to read, and those that one wants to be
+ * asked about, unless it asked about the search itself. Pure.
+ */
+export function withheldFrom(access: ReadAccess, rules: PermissionRules): (path: string) => boolean {
+  const wasAsked = restrictingRule(rules.ask, { toolName: 'Read', access }, rules) !== undefined
+  const withholding = wasAsked ? rules.deny : [...rules.deny, ...rules.ask]
+  return (path) =>
+    restrictingRule(withholding, { toolName: 'Read', access: { kind: 'read', path } }, rules) !== undefined
+}
+
 /** Why a call is refused in any case. */
 function impossible(access: Access, { mode, memoryDirs, configDir }: PermissionRules): string | undefined {
   if (access.kind === 'edit') {

@@ -17,18 +17,25 @@ export const globTool: Tool = defineTool({
     path: systemText().optional().describe('The directory that it is from; default: the project'),
   }),
   isReadOnly: true,
-  async plan({ pattern, path = '.' }, { root }, { signal }) {
+  async plan({ pattern, path = '.' }, { root }, { signal, withheld }) {
     const { directory, rest } = splitGlob(pattern)
     const base = directory.startsWith('/') ? directory : join(path, directory)
     const place = await searchPlace(root, base)
     return {
-      access: { kind: 'read', path: place.path },
+      access: place.access,
       summary: place.path === root ? rest : `${rest} in ${place.name}`,
       async run() {
         await place.confirm()
         if (place.file !== undefined) return done('No file fits.')
         const fits = globPattern(rest)
-        const { files, problems } = await walkFiles({ directory: place.directory, root, fits, signal })
+        const isWithheld = withheld?.(place.access) ?? (() => false)
+        const { files, problems } = await walkFiles({
+          directory: place.directory,
+          root,
+          fits,
+          isWithheld,
+          signal,
+        })
         const names = files.slice(0, MAX_NAMES).map((file) => nameOf(root, file.path))
         const more = files.length - names.length
         const notes = [...(more > 0 ? [`${more} more; a narrower pattern shows them`] : []), ...problems]

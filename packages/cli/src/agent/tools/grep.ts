@@ -58,22 +58,28 @@ export const grepTool: Tool = defineTool({
     'Searches files for lines that a regular expression fits. What .gitignore leaves out, unless path names it, and binary files are not searched. Returns paths, the last changed first; or lines as "PATH:NUMBER:LINE", those around them with "-"; or "PATH:COUNT"; then in [brackets] what was left out; or "No line fits.".',
   schema,
   isReadOnly: true,
-  async plan(input, context, { signal }) {
+  async plan(input, context, { signal, withheld }) {
     const { root } = context
     const place = await searchPlace(root, input.path ?? '.')
     const where = place.path === root ? '' : ` in ${place.name}`
     return {
-      access: { kind: 'read', path: place.path },
+      access: place.access,
       summary: `${input.pattern}${where}${input.glob === undefined ? '' : ` (${input.glob})`}`,
-      run: () => grep(input, { place, context, signal }),
+      run: () => grep(input, { place, context, signal, isWithheld: withheld?.(place.access) ?? isNever }),
     }
   },
 })
 
-async function grep(
-  input: GrepInput,
-  { place, context, signal }: { place: SearchPlace; context: ToolContext; signal: AbortSignal },
-): Promise<ToolResult> {
+interface GrepRoom {
+  place: SearchPlace
+  context: ToolContext
+  isWithheld: (path: string) => boolean
+  signal: AbortSignal
+}
+
+const isNever = (): boolean => false
+
+async function grep(input: GrepInput, { place, context, isWithheld, signal }: GrepRoom): Promise<ToolResult> {
   const { pattern, output_mode: mode = 'files_with_matches', head_limit = DEFAULT_LINES } = input
   const { root } = context
   await place.confirm()
@@ -81,7 +87,7 @@ async function grep(
   const expression = linePattern(pattern, { ignoreCase })
   if (typeof expression === 'string')
     return failed(`The pattern is no regular expression: ${expression}. Nothing was searched.`)
-  const walk = await filesOf(place, { root, glob: input.glob, signal })
+  const walk = await filesOf(place, { root, glob: input.glob, isWithheld, signal })
   const end = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_TIMEOUT_MS)])
   const fewer = await fewerFiles(walk.files, { place, context, pattern, ignoreCase, signal: end })
   const files = mode === 'files_with_matches' ? fewer : fewer.toSorted((a, b) => (a.key < b.key ? -1 : 1))
@@ -117,11 +123,12 @@ async function grep(
 /** The files to search, newest first; links are none. */
 async function filesOf(
   { path, directory, file }: SearchPlace,
-  { root, glob, signal }: { root: string; glob: string | undefined; signal: AbortSignal },
+  options: Pick<GrepRoom, 'isWithheld' | 'signal'> & { root: string; glob: string | undefined },
 ): Promise<FileWalk> {
+  const { root, glob, isWithheld, signal } = options
   if (file !== undefined)
     return { files: [{ key: file, path, sizeBytes: 0, mtimeMs: 0, isLink: false }], problems: [] }
-  const walk = await walkFiles({ directory, root, fits: keyTest(glob), signal })
+  const walk = await walkFiles({ directory, root, fits: keyTest(glob), isWithheld, signal })
   return { ...walk, files: walk.files.filter((one) => !one.isLink) }
 }
 

@@ -1,11 +1,14 @@
 import { basename, dirname, resolve } from 'node:path'
 import { LociError, files, orAbsent } from '@loci/disk'
+import type { ReadAccess } from '../permissions.ts'
 import { followLinks, nameOf } from './file-target.ts'
 
 /** Where a search begins: a directory, or one file in it. */
 export interface SearchPlace {
-  /** A real path; what permission is asked for. */
+  /** A real path. */
   path: string
+  /** What permission is asked for. */
+  access: ReadAccess
   name: string
   directory: string
   /** Name of the one file. */
@@ -25,6 +28,7 @@ export async function searchPlace(root: string, given: string): Promise<SearchPl
   if (!stats.isDirectory() && !stats.isFile()) throw invalid(path, 'is neither a directory nor a file')
   return {
     path,
+    access: { kind: 'read', path, asked },
     name,
     ...(stats.isDirectory() ? { directory: path } : { directory: dirname(path), file: basename(path) }),
     async confirm() {

@@ -2,7 +2,7 @@ import type { AppState } from '@loci/app-state'
 import type { FileHistory } from '@loci/file-history'
 import { z } from 'zod'
 import type { AgentMemory } from '../agent-memory.ts'
-import type { Access } from '../permissions.ts'
+import type { Access, ReadAccess } from '../permissions.ts'
 import type { BackgroundShells } from './background-shells.ts'
 import type { ImageType } from './image-type.ts'
 import type { ProcessGroups } from './run-shell.ts'
@@ -44,6 +44,8 @@ export interface ToolCall {
   signal: AbortSignal
   /** Hears what a command prints while it runs. */
   onOutput?: (text: string) => void
+  /** Which files a search must leave out; absent: none. */
+  withheld?: (access: ReadAccess) => (path: string) => boolean
 }
 
 /** A call that was understood: what it needs permission for, and how to do it. */

@@ -41,9 +41,11 @@ export async function walkFiles(options: {
   /** The project, where rules count even without git. */
   root: string
   fits: (key: string) => boolean
+  /** Files that are not to be told of, by path. */
+  isWithheld: (path: string) => boolean
   signal: AbortSignal
 }): Promise<FileWalk> {
-  const { directory, root, fits, signal } = options
+  const { directory, root, fits, isWithheld, signal } = options
   const soon: Folder[] = [{ key: '', rules: await rulesFor(root, directory) }]
   // Last, so that the limit cuts off what matters least.
   const later: Folder[] = []
@@ -81,7 +83,10 @@ export async function walkFiles(options: {
     }
     if (entries.length > 1000) await nextTurn()
   }
-  return { files: found.toSorted(newestFirst), problems }
+  const open = found.filter((file) => !isWithheld(file.path))
+  const withheld = found.length - open.length
+  if (withheld > 0) problems.push(`${withheld} left out by permission rules`)
+  return { files: open.toSorted(newestFirst), problems }
 }
 
 const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
