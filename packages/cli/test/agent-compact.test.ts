@@ -251,6 +251,19 @@ describe('what goes wrong leaves the conversation as it was', () => {
     await expect(agent.compact('', stop.signal)).rejects.toMatchObject({ code: 'TURN_INTERRUPTED' })
     expect(agent.session.tip).toBe(tip)
   })
+
+  test('an interruption when the answer is there, and was paid for', async () => {
+    const agent = await world.open()
+    await talk(agent)
+    const stop = new AbortController()
+    agent.state.subscribe((state, previous) => {
+      if (state.totalUsage !== previous.totalUsage) stop.abort()
+    })
+    world.script.push(SUMMARY)
+    const { tip } = agent.session
+    await expect(agent.compact('', stop.signal)).rejects.toMatchObject({ code: 'TURN_INTERRUPTED' })
+    expect(agent.session.tip).toBe(tip)
+  })
 })
 
 describe('by itself', () => {
@@ -326,6 +339,39 @@ describe('by itself', () => {
     await prompt(again, 'now')
     expect(isAsked(-2)).toBe(true)
     expect(textsIn(world.requests.at(-1)).join('\n')).not.toContain(LONG)
+  })
+
+  test('in the middle of a turn too: the work goes on from the summary and the last round, and all is told again', async () => {
+    const agent = await world.open()
+    const said = 'so it goes. '.repeat(1000)
+    world.script.push(
+      { content: [{ type: 'text', text: said }, ...call('Read', { file_path: 'a.txt' }, 't1').content] },
+      SUMMARY,
+      {
+        content: [
+          { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+          ...call('Read', { file_path: 'a.txt' }, 't2').content,
+        ],
+      },
+      say('done'),
+    )
+    const { text, error } = await prompt(agent, 'x'.repeat(140_000))
+    expect([text, error]).toEqual(['done', undefined])
+    expect(world.requests.map((_, index) => isAsked(index))).toEqual([false, true, false, false])
+    const last = blocksIn(world.requests.at(-1))
+    const kinds = ['text', 'text', 'tool_use', 'tool_result', 'thinking', 'tool_use', 'tool_result', 'text']
+    expect(last.map(({ type }) => type)).toEqual(kinds)
+    expect(textsIn(world.requests.at(-1))).toEqual([
+      expect.stringContaining('it says one'),
+      said,
+      '<context name="date">Today is 2026-11-30.</context>',
+    ])
+    // Each request but the first after it begins with the one before.
+    const before = blocksIn(world.requests.at(-2))
+    expect(last.slice(0, before.length)).toEqual(before)
+    accepted()
+    await agent.close()
+    expect(await verifySession(agent.session.path)).toEqual([])
   })
 
   test('interrupted, the prompt is kept, as in any turn', async () => {

@@ -105,28 +105,30 @@ export function compactedLine({ tokensBefore, tokensAfter, closed, usage: { cost
  * Compacts the conversation if the model's window is nearly full, and says so. Whatever goes wrong is said too, and is
  * tried again only when the conversation has grown further, whoever goes on with it.
  *
+ * @returns whether it is compacted
  * @throws {LociError} DISK_FULL, DISK_IO when that cannot be written down
  */
 export async function compactIfFull(
   room: CompactRoom,
   isEnabled: () => Promise<boolean>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { session, emit } = room
   const chain = await session.chain()
   const { tip } = session
   const tokens = contextTokens(chain, tip)
-  if (!isFull(tokens, room.fork.model, undefined)) return
+  if (!isFull(tokens, room.fork.model, undefined)) return false
   const failures = await session.records(FAILURE_RECORD)
   const failedAt = failures
     .filter(({ upTo }) => chain.some(({ uuid }) => uuid === upTo))
     .findLast((record) => typeof record['tokens'] === 'number')?.['tokens']
-  if (!isFull(tokens, room.fork.model, typeof failedAt === 'number' ? failedAt : undefined)) return
+  if (!isFull(tokens, room.fork.model, typeof failedAt === 'number' ? failedAt : undefined)) return false
   try {
-    if (!(await isEnabled())) return
+    if (!(await isEnabled())) return false
     emit({ type: 'notice', text: `The conversation takes ${tokens} tokens; compacting it` })
     const compacted = await compactConversation(room, { trigger: 'auto', wish: '' }, signal)
     emit({ type: 'notice', text: compactedLine(compacted) })
+    return true
   } catch (error) {
     if (!isLociError(error)) throw error
     emit({
@@ -134,5 +136,6 @@ export async function compactIfFull(
       text: `Compacting failed: ${errorMessage(error)}; the conversation is as it was, /compact tries again`,
     })
     await session.record({ type: FAILURE_RECORD, upTo: tip, tokens })
+    return false
   }
 }

@@ -37,7 +37,7 @@ An earlier summary is part of the conversation: carry over what still matters of
 /** What stands for the closed part of a conversation. Pure. */
 export function summaryMessage(summary: string): string {
   return `<context name="${SUMMARY_CONTEXT}">
-What was said before was replaced by this summary of it. Files may have changed since: read them again before you rely on what it says of them.
+What was said before was replaced by this summary of it. Files may have changed since: read them again before you rely on what it says of them. Go on where it ends.
 
 ${summary}
 </context>`

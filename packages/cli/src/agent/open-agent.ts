@@ -133,7 +133,6 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
       model,
       state,
       async prompt(text, signal) {
-        await compactIfFull(compacting, () => wantsCompaction(options), signal)
         let wroteMemory = false
         const result = await runTurn(
           {
@@ -147,6 +146,7 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
               date: localDate(options.now()),
               memory: (await memory.prompt())?.context ?? null,
             }),
+            compactIfFull: (during) => compactIfFull(compacting, () => wantsCompaction(options), during),
             toolResultsDir: toolResultsDir(options.projectDir, session.id),
             permissionMode: state.getState().permissionMode,
             createId: randomUUID,

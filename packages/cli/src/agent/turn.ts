@@ -36,6 +36,8 @@ export interface TurnRoom {
   calls: CallRoom
   hasMemory: boolean
   surroundings: () => Promise<Surroundings>
+  /** Makes room where the model's window is nearly full; whether it did. */
+  compactIfFull: (signal: AbortSignal) => Promise<boolean>
   toolResultsDir: string
   permissionMode: string
   emit: (event: AgentEvent) => void
@@ -61,7 +63,7 @@ export interface TurnResult {
 /**
  * One turn: from a prompt to the model's last answer, its tool calls done on the way.
  *
- * Order of writes: a snapshot of the files under the prompt's id; what the conversation lacks of date and memory; the
+ * Order of writes: a compaction, if the conversation is too long for more; a snapshot of the files under the prompt's id; what the conversation lacks of date and memory; the
  * prompt; then each request, after everything that it sends is in the transcript; each answer and each result before
  * the next request; at the end the tip, also when the turn failed. Whatever a crash leaves of that is a conversation
  * that can be gone on with.
@@ -117,11 +119,11 @@ class Turn {
   }
 
   async begin(prompt: string): Promise<void> {
-    const { session, history, surroundings, permissionMode } = this.#room
+    const { session, history, permissionMode, compactIfFull } = this.#room
     const { messageId } = this.result
+    await compactIfFull(this.#signal)
     await history?.makeSnapshot(messageId)
-    for (const draft of planAttachments(await session.chain(), await surroundings()))
-      await session.append(draft)
+    await this.#tellSurroundings()
     await session.append({
       type: 'user',
       uuid: messageId,
@@ -133,6 +135,7 @@ class Turn {
 
   async converse(): Promise<void> {
     for (let request = 0; request < MAX_REQUESTS; request += 1) {
+      if (request > 0 && (await this.#room.compactIfFull(this.#signal))) await this.#tellSurroundings()
       const { message, lastLine } = await this.#ask()
       const calls = message.content.filter((block) => block.type === 'tool_use')
       const text = textOf(message)
@@ -151,6 +154,13 @@ class Turn {
       'MODEL_REJECTED',
       `The model made ${MAX_REQUESTS} requests without coming to an end; say whether to go on`,
     )
+  }
+
+  /** Adds what the conversation lacks of date and memory; sent with the next thing that the user's side says. */
+  async #tellSurroundings(): Promise<void> {
+    const { session, surroundings } = this.#room
+    for (const draft of planAttachments(await session.chain(), await surroundings()))
+      await session.append(draft)
   }
 
   /** Sends what the transcript holds, and writes what comes back into it. */
