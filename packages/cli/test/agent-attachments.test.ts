@@ -109,7 +109,7 @@ describe('what a prompt needs before it', () => {
     ],
     ['an index that is none', chainOf({ type: 'memory_index', content: 7 }, dated), '- a', [memory('- a')]],
   ])('%s', (_, chain, index, expected) => {
-    expect(said(chain, { date: DAY, memory: index })).toEqual(expected)
+    expect(said(chain, { date: DAY, memory: index, instructions: null })).toEqual(expected)
   })
 
   test.each<[unknown, string | null]>([
@@ -136,6 +136,14 @@ const stepArbitrary = fc.record({
   prompt: fc.constantFrom('go', 'what?', ' x '),
   date: fc.constantFrom('2026-11-30', '2026-12-01'),
   memory: fc.subarray(LINES).map((lines) => lines.join('\n')),
+  instructions: fc.option(
+    fc.uniqueArray(
+      fc.record({ name: fc.constantFrom('A', 'B'), text: fc.constantFrom('x', 'y\n', '</context>') }),
+      {
+        selector: ({ name }) => name,
+      },
+    ),
+  ),
   answer: fc.constantFrom('text', 'none', 'tool', 'thought', 'open call'),
 })
 

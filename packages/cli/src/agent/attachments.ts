@@ -1,4 +1,6 @@
 import type { Entry, EntryDraft } from '@loci/session-jsonl'
+import { instructionsNote } from './instructions-text.ts'
+import type { InstructionSection } from './instructions-text.ts'
 
 /** What a prompt should find in its conversation before it. */
 export interface Surroundings {
@@ -6,16 +8,21 @@ export interface Surroundings {
   date: string
   /** The memory indexes as they are now; `null`: memory is off. */
   memory: string | null
+  /** What the user and the project ask of agents; `null`: that is not looked at. */
+  instructions: readonly InstructionSection[] | null
 }
 
 const MEMORY = 'memory_index'
+const INSTRUCTIONS = 'project_instructions'
 
 /**
- * The attachments that a prompt needs before it, given what the conversation holds: the date and the memory index,
- * when they are not there or have changed. What was sent once stays as it was; only what is new is added. Pure.
+ * The attachments that a prompt needs before it, given what the conversation holds: the instructions, the memory
+ * index and the date, when they are not there or have changed. What was sent once stays as it was; only what is new is added. Pure.
  */
 export function planAttachments(chain: readonly Entry[], now: Surroundings): EntryDraft[] {
   const drafts: EntryDraft[] = []
+  const asked = now.instructions && instructionsNote(knownInstructions(chain), now.instructions)
+  if (asked) drafts.push(attachment({ type: INSTRUCTIONS, sections: now.instructions, text: asked }))
   const known = lastMemory(chain)
   const text = now.memory === null ? undefined : memoryNote(known, now.memory)
   if (text !== undefined) drafts.push(attachment({ type: MEMORY, content: now.memory, text }))
@@ -28,6 +35,8 @@ export function renderAttachment(entry: Entry, options: { hasMemory: boolean }):
   const body = bodyOf(entry)
   const date = dateIn(body)
   if (date !== undefined) return `<context name="date">Today is ${date}.</context>`
+  if (body?.['type'] === INSTRUCTIONS && typeof body['text'] === 'string')
+    return `<context name="instructions">\n${body['text']}\n</context>`
   if (body?.['type'] !== MEMORY || !options.hasMemory) return null
   return typeof body['text'] === 'string' ? `<context name="memory">\n${body['text']}\n</context>` : null
 }
@@ -46,6 +55,18 @@ function memoryNote(known: Record<string, unknown> | undefined, memory: string):
     ...(added.length > 0 ? ['New in the index:', ...added] : []),
     ...(removed.length > 0 ? ['No longer in the index:', ...removed] : []),
   ].join('\n')
+}
+
+function knownInstructions(chain: readonly Entry[]): InstructionSection[] {
+  const sections = chain
+    .map(bodyOf)
+    .findLast((body) => body?.['type'] === INSTRUCTIONS && Array.isArray(body['sections']))?.['sections']
+  return Array.isArray(sections) ? sections.filter(isSection) : []
+}
+
+function isSection(value: unknown): value is InstructionSection {
+  if (typeof value !== 'object' || value === null || !('name' in value) || !('text' in value)) return false
+  return typeof value.name === 'string' && typeof value.text === 'string'
 }
 
 /** The last date that the conversation names. */

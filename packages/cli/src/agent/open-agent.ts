@@ -21,6 +21,8 @@ import { openMemory } from './open-memory.ts'
 import { openPermissions } from './open-permissions.ts'
 import type { Permissions } from './open-permissions.ts'
 import { parseRule } from './permission-rule.ts'
+import { decide } from './permissions.ts'
+import { readInstructions } from './project-instructions.ts'
 import type { Wait } from './stream-answer.ts'
 import { systemPrompt } from './system-prompt.ts'
 import { BackgroundShells } from './tools/background-shells.ts'
@@ -145,6 +147,15 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
             surroundings: async () => ({
               date: localDate(options.now()),
               memory: (await memory.prompt())?.context ?? null,
+              instructions: bare
+                ? null
+                : await readInstructions({
+                    root,
+                    configDir,
+                    userHome: permissions.rules.userHome,
+                    isDenied: (path) =>
+                      decide('Read', { kind: 'read', path }, calls.rules()).kind === 'refuse',
+                  }),
             }),
             compactIfFull: (during) => compactIfFull(compacting, () => wantsCompaction(options), during),
             toolResultsDir: toolResultsDir(options.projectDir, session.id),
