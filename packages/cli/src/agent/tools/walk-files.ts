@@ -5,7 +5,7 @@ import { IgnoreRules, loadRulesAbove, readRules } from '@loci/file-history/ignor
 import { isInside } from './file-target.ts'
 
 /** A file that a walk found. */
-export interface WalkedFile {
+interface WalkedFile {
   /** From where the walk began, `/` between parts. */
   key: string
   path: string
