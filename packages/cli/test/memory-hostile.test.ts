@@ -1,9 +1,16 @@
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import Anthropic from '@anthropic-ai/sdk'
+import { createMessagesApi } from '@loci/cli/testing'
 import type { MessagesRequest, ModelAnswer } from '@loci/cli/testing'
 import { openMemdir } from '@loci/memdir'
 import { forkSession } from '@loci/session-jsonl'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { AgentMemory } from '../src/agent/agent-memory.ts'
+import { forkedAgent } from '../src/agent/forked-agent.ts'
+import { toolsFor } from '../src/agent/tools/tools.ts'
+import { NO_USAGE } from '../src/agent/usage.ts'
+import { NO_RULES, toolRoom } from './agent-tools-room.ts'
 import type { Agent } from '../src/agent/open-agent.ts'
 import { call, linesOf, prompt, resume, say, textsIn, turnWorld } from './agent-turn-world.ts'
 import type { Step, TurnWorld } from './agent-turn-world.ts'
@@ -219,4 +226,56 @@ test('M12 the background changes what this session saved, until somebody else do
   await other.close()
   expect(await bodyNow()).toBe('Added.')
   expect(await memdir.proposals()).toMatchObject([{ draft: { body: 'Of another.' } }])
+})
+
+test('M12 what runs in the background and is ended saves nothing more, not even of the same answer', async () => {
+  const ending = new AbortController()
+  const saved: string[] = []
+  const room = await toolRoom({})
+  const memory: AgentMemory = {
+    ...room.context.memory,
+    async save(scope, draft) {
+      saved.push(draft.name)
+      ending.abort()
+      return { scope, file: 'x.md', visible: true, proposed: false, warnings: [] }
+    },
+  }
+  const content = ['One', 'Two'].flatMap(
+    (name) => call('SaveMemory', { ...FACT, name, body: 'Tabs.' }, `call-${name}`).content,
+  )
+  const api = createMessagesApi({ answer: () => ({ content }) })
+  const fork = forkedAgent({
+    client: new Anthropic({
+      apiKey: 'test',
+      fetch: api.fetch,
+      baseURL: 'http://stand-in.invalid',
+      maxRetries: 0,
+    }),
+    model: world.model,
+    system: [],
+    calls: {
+      tools: toolsFor({ hasMemory: true }),
+      context: { ...room.context, memory },
+      rules: () => ({
+        mode: 'bypassPermissions',
+        root: room.root,
+        asideDir: '',
+        memoryDirs: [],
+        configDir: room.home,
+        ...NO_RULES,
+      }),
+      approve: undefined,
+      emit: () => undefined,
+      onAlways: async () => undefined,
+      denials: () => [],
+      onDenial: () => undefined,
+    },
+    ended: async () => ({ tip: 'tip', messages: [{ role: 'user', content: 'hello' }] }),
+    count: async () => NO_USAGE,
+    maxRetries: 0,
+    wait: () => Promise.resolve(),
+  })
+  const request = { instruction: 'look back', allowedTools: ['SaveMemory'], signal: ending.signal }
+  await expect(fork.run(request)).rejects.toMatchObject({ name: expect.stringMatching(/Abort|Error/) })
+  expect(saved).toEqual(['One'])
 })

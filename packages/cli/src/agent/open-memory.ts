@@ -60,7 +60,7 @@ export async function openMemory(options: {
     async save(scope, draft, { ifRevision, messageId, inBackground = false }) {
       await refuseOff()
       await options.home.claim()
-      const made = await findMemory({ ...place, create: scope === 'project' || mode === 'daily-log' })
+      const made = await findMemory({ ...place, create: scope === 'project' })
       const dir = made.dirs[scope]
       const isForeign = draft.file !== undefined && ours.get(join(dir, draft.file)) !== ifRevision
       const review = inBackground && (made.review || isForeign)
