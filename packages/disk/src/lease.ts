@@ -83,10 +83,7 @@ export async function heldLeases(directory: string): Promise<HeldLease[]> {
   }
   const held: HeldLease[] = []
   for (const [name, { file }] of highest) {
-    const stats = await orAbsent(files.lstat(file))
-    if (stats === undefined || (stats.isFile() && stats.size === 0n)) continue
-    const unknown = { owner: undefined, state: 'undecidable' as const }
-    const holder = stats.isFile() ? await holderOf(file) : unknown
+    const holder = await holderOf(file)
     if (holder === undefined) continue
     const path = join(directory, name)
     held.push({ path, lockFile: file, state: holder.state, ...describeOwner(holder) })
@@ -186,6 +183,10 @@ async function highestLock(path: string): Promise<Lock | undefined> {
 async function holderOf(
   file: string,
 ): Promise<{ owner: LeaseOwner | undefined; state: OwnerState } | undefined> {
+  const stats = await orAbsent(files.lstat(file))
+  if (stats === undefined) return undefined
+  // Reading a FIFO would wait for ever.
+  if (!stats.isFile()) return { owner: undefined, state: 'undecidable' }
   const bytes = await orAbsent(files.readFile(file))
   if (bytes === undefined) return undefined
   // Zeros are what a power cut can leave of a file written shortly before it.

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -242,4 +242,12 @@ test('whatever fails while taking or releasing it, the process can take it after
     },
   })
   expect(tripped).toBeGreaterThan(50)
+})
+
+test('a FIFO in the place of a lock keeps nobody waiting: it is undecidable', async () => {
+  execFileSync('mkfifo', [work.path('.log.lock.1')])
+  expect(await failure(acquireLease(work.path('log')))).toMatchObject({
+    code: 'LEASE_HELD',
+    details: { decidable: false },
+  })
 })
