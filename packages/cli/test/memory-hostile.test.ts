@@ -119,6 +119,9 @@ describe('M04 switched off while a session is open', () => {
     expect(said).not.toContain('words of later')
     expect(said).not.toContain('Hidden words')
     expect(said).toContain('Memory is off')
+    await expect(agent.memory.read('project', 'user_later.md')).rejects.toMatchObject({
+      code: 'MEMORY_DISABLED',
+    })
   })
 
   test.for([{ autoMemoryEnabled: false }, { memoryExtraction: false }])(
@@ -215,7 +218,9 @@ test('M12 the background changes what this session saved, until somebody else do
   const bodyNow = async (): Promise<string | undefined> => (await agent.memory.read('project', file))?.body
   world.script.push(call('SaveMemory', { ...FACT, body: 'Said.' }), say('saved'))
   await prompt(agent, 'remember')
-  await talk(agent, change('Added.'), NOTHING)
+  // With that turn there is enough to look at.
+  world.script.push(say('one'), change('Added.'), NOTHING)
+  await prompt(agent, 'go on')
   await agent.close()
   expect(await bodyNow()).toBe('Added.')
   const memdir = await openMemdir({ dir: agent.memory.dirs[0] ?? '' })
