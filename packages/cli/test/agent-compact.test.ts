@@ -341,6 +341,18 @@ describe('by itself', () => {
     expect(textsIn(world.requests.at(-1)).join('\n')).not.toContain(LONG)
   })
 
+  test('a failure on another branch does not count', async () => {
+    const agent = await world.open()
+    await prompt(agent, LONG)
+    world.script.push(fault(400, 'invalid_request_error'))
+    await prompt(agent, 'on')
+    await agent.session.moveTip(null)
+    await prompt(agent, LONG)
+    world.script.push(SUMMARY)
+    await prompt(agent, 'on')
+    expect(isAsked(-2)).toBe(true)
+  })
+
   test('in the middle of a turn too: the work goes on from the summary and the last round, and all is told again', async () => {
     const agent = await world.open()
     const said = 'so it goes. '.repeat(1000)

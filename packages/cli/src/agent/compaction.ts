@@ -13,7 +13,7 @@ const RETRY_SHARE = 0.05
 const MAX_KEPT_UNITS = 40_000
 
 /** The name of the context that asks for a summary. */
-export const COMPACTION_CONTEXT = 'compaction'
+const COMPACTION_CONTEXT = 'compaction'
 /** That of the one which holds it. */
 const SUMMARY_CONTEXT = 'summary'
 

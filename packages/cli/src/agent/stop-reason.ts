@@ -31,7 +31,7 @@ export function stopOf({ stop_reason }: Anthropic.Message, promptId: string): St
         undone: 'The conversation was full in the middle of the answer, so this call was not made.',
         error: new LociError(
           'MODEL_REJECTED',
-          'The conversation is longer than the model can take; /branch from an earlier message',
+          'The conversation is longer than the model can take; /compact makes room, /branch goes on from an earlier message',
         ),
       }
     // Only tools that run on the server pause, and we offer none; to go on unasked could go on for ever.
