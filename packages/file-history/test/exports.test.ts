@@ -1,4 +1,5 @@
 import * as fileHistory from '@loci/file-history'
+import * as ignoring from '@loci/file-history/ignore'
 import type {
   Backup,
   FileBackup,
@@ -31,6 +32,10 @@ test('the public names', () => {
     'verifyFileHistory',
   ])
   expect(fileHistory.MAX_SNAPSHOTS).toBe(100)
+})
+
+test('the public names of what git ignores', () => {
+  expect(Object.keys(ignoring).toSorted()).toEqual(['IgnoreRules', 'loadRulesAbove', 'readRules'])
 })
 
 /** The shape of `Store<T>` of `@loci/app-state`. */
