@@ -35,11 +35,12 @@ export const saveMemoryTool: Tool = defineTool({
           return failed(`Nothing was saved: ${error.message}${await stateOf(memory, scope, file)}`)
         }
         const where = saved.scope === 'user' ? 'the memory for all projects' : 'the memory of this project'
-        if (saved.proposed) return done(`Proposed ${saved.file} for ${where}; a person decides about it.`)
+        const warnings = saved.warnings.map((warning) => ` ${warning}.`).join('')
+        if (saved.proposed)
+          return done(`Proposed ${saved.file} for ${where}; a person decides about it.${warnings}`)
         const hidden = saved.visible
           ? ''
           : ' The index is over its limit and its line is not shown to later sessions: shorten the index.'
-        const warnings = saved.warnings.map((warning) => ` ${warning}.`).join('')
         return done(`Saved ${saved.file} in ${where}.${hidden}${warnings}`, {
           file: saved.file,
           scope: saved.scope,
