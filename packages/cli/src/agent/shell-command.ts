@@ -9,7 +9,7 @@ const RESERVED = new Set(
 )
 
 /**
- * The simple commands in a command, each on one line with one blank between words, quotes as they were given; without
+ * The simple commands in a command, each with one blank between words, quotes as they were given; without
  * redirections that write nowhere. `null`: what it does is known only when it runs, or not understood here, as with
  * variables and substitutions, groups, functions and loops, comments, here-documents, other redirections. Pure.
  */
@@ -45,7 +45,7 @@ class Reader {
     if (char === '\n' || char === ';' || char === '&' || char === '|')
       return this.#skip(() => this.#endPart())
     if (char === '\\') return this.#escape()
-    if (char === "'") return this.#quoted(/[']/)
+    if (char === "'") return this.#singleQuoted()
     if (char === '"') return this.#doubleQuoted()
     if (char === '`' || char === '(' || char === ')') return false
     // A dollar before a blank stands for itself.
@@ -62,15 +62,13 @@ class Reader {
     return this.#take(2)
   }
 
-  #quoted(end: RegExp): boolean {
-    const rest = this.#text.slice(this.#at + 1)
-    const length = rest.search(end)
-    // What holds the end of a line is not on one.
-    return length >= 0 && !rest.slice(0, length).includes('\n') && this.#take(length + 2)
+  #singleQuoted(): boolean {
+    const end = this.#text.indexOf("'", this.#at + 1)
+    return end > 0 && this.#take(end + 1 - this.#at)
   }
 
   #doubleQuoted(): boolean {
-    const [text] = /^"(?:[^"\\$`\n]|\\[^\n]|\$(?=["\s]))*"/.exec(this.#text.slice(this.#at)) ?? []
+    const [text] = /^"(?:[^"\\$`]|\\[^]|\$(?=["\s]))*"/.exec(this.#text.slice(this.#at)) ?? []
     return text !== undefined && this.#take(text.length)
   }
 
@@ -123,6 +121,7 @@ const RUNNERS = new Set(
 /** Commands that take commands as text. */
 const SHELLS = new Set('bash dash eval fish ksh sh source ssh zsh'.split(' '))
 const MAX_DEPTH = 3
+const MAX_RUNNER_WORDS = 500
 
 /**
  * Every text that a command may be forbidden by: the whole, its parts, each without quotes, variables set before it and
@@ -140,7 +139,9 @@ export function forbiddenForms(command: string, depth = 0): Set<string> {
     addFrom(forms, own)
     const name = baseName(own[0] ?? '')
     const runs = RUNNERS.has(name) || RESERVED.has(name)
-    if (runs) for (let at = 1; at < own.length; at += 1) addFrom(forms, own.slice(at))
+    // What is run stands among the first words; of very many, all combinations would take for ever.
+    const last = runs ? Math.min(own.length, MAX_RUNNER_WORDS) : 0
+    for (let at = 1; at < last; at += 1) addFrom(forms, own.slice(at, at + MAX_RUNNER_WORDS))
     const holder = runs ? own.findIndex((word) => SHELLS.has(baseName(word))) : SHELLS.has(name) ? 0 : -1
     if (holder < 0 || depth >= MAX_DEPTH) continue
     const told = own.slice(holder + 1)
