@@ -52,22 +52,6 @@ describe('what a prompt needs before it', () => {
       [memory('The memory has changed since.', 'New in the index:', '- b')],
     ],
     [
-      'a change whose beginning was compacted',
-      chainOf(indexed('- a\n- b', 'The memory has changed since.\nNew in the index:\n- b'), dated),
-      '- a\n- b',
-      [memory('- a', '- b')],
-    ],
-    [
-      'a change of an empty memory',
-      chainOf(
-        indexed('', 'The memory is empty now.'),
-        indexed('- b', 'The memory has changed since.'),
-        dated,
-      ),
-      '- b',
-      [],
-    ],
-    [
       'a line removed',
       chainOf(indexed('- a\n- b'), dated),
       '- b',

@@ -6,6 +6,7 @@ import { openSession, verifySession } from '@loci/session-jsonl'
 import type { Entry, Session } from '@loci/session-jsonl'
 import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { planAttachments } from '../src/agent/attachments.ts'
 import { contextTokens, isFull, keptPart } from '../src/agent/compaction.ts'
 import { newMessages } from '../src/agent/background-memory.ts'
 import { interruptedTurn } from '../src/agent/interrupted-turn.ts'
@@ -514,15 +515,47 @@ describe('what is decided', () => {
       output_tokens: 4000,
     }
     const chain = [asked('p', null, 'x'), answered('a', 'p', 'm', [], usage), asked('p2', 'a', 'x')]
-    expect(contextTokens(chain, 'p2')).toBe(4321)
-    expect(contextTokens(chain, 'p')).toBe(0)
-    expect(contextTokens(chain, null)).toBe(0)
+    expect(contextTokens(chain)).toBe(4321)
+    expect(contextTokens(chain.slice(0, 1))).toBe(0)
+    expect(contextTokens([])).toBe(0)
     const summary = lineOf('s', 'b', { isCompactSummary: true })
     const boundary = lineOf('b', null, { type: 'system' })
-    const compacted = [boundary, summary, ...chain.slice(0, 2), asked('n', 's', 'x')]
-    expect(contextTokens(compacted, 'n')).toBe(0)
-    const ring = [asked('p', 'q', 'x'), asked('q', 'p', 'x')]
-    expect(contextTokens(ring, 'p')).toBe(0)
+    const compacted = [boundary, summary, ...chain.slice(0, 2)]
+    expect(contextTokens(compacted)).toBe(0)
+    expect(contextTokens([...compacted, asked('n', 's', 'x')])).toBe(0)
+    expect(
+      contextTokens([...compacted, asked('n', 's', 'x'), answered('o', 'n', 'm', [], { input_tokens: 7 })]),
+    ).toBe(7)
+  })
+
+  test('after a compaction all is told again, since what is kept may tell of changes alone', () => {
+    const note = (uuid: string, parent: string, attachment: unknown): Entry =>
+      lineOf(uuid, parent, { type: 'attachment', attachment })
+    const now = {
+      date: '2026-11-30',
+      memory: '- a\n- b',
+      instructions: [{ name: 'AGENTS.md', text: 'Use tabs.' }],
+    }
+    const told = planAttachments([], now)
+    const kept = [
+      note('k1', 'x', { type: 'memory_index', content: '- a\n- b', text: 'New in the index:\n- b' }),
+      note('k2', 'k1', { type: 'project_instructions', sections: now.instructions, text: 'Changed.' }),
+      note('k3', 'k2', { type: 'date', date: now.date }),
+    ]
+    const compacted = [
+      lineOf('b', null, { type: 'system' }),
+      lineOf('s', 'b', { isCompactSummary: true }),
+      ...kept,
+    ]
+    expect(told).toHaveLength(3)
+    expect(planAttachments(compacted, now)).toEqual(told)
+    const again = told.map(({ attachment }, index) =>
+      note(`n${index}`, index === 0 ? 's' : `n${index - 1}`, attachment),
+    )
+    expect(planAttachments([...compacted, ...again], now)).toEqual([])
+    expect(
+      planAttachments([...compacted, ...again, asked('p', 'n2', 'x')], { ...now, memory: '- a' }),
+    ).toHaveLength(1)
   })
 
   test.each([

@@ -1,4 +1,5 @@
 import type { Entry, EntryDraft } from '@loci/session-jsonl'
+import { sinceCompaction } from './compaction.ts'
 import { instructionsNote } from './instructions-text.ts'
 import type { InstructionSection } from './instructions-text.ts'
 
@@ -21,12 +22,14 @@ const INSTRUCTIONS = 'project_instructions'
  */
 export function planAttachments(chain: readonly Entry[], now: Surroundings): EntryDraft[] {
   const drafts: EntryDraft[] = []
-  const asked = now.instructions && instructionsNote(knownInstructions(chain), now.instructions)
+  // What was kept of the time before may tell of changes alone.
+  const told = sinceCompaction(chain)
+  const asked = now.instructions && instructionsNote(knownInstructions(told), now.instructions)
   if (asked) drafts.push(attachment({ type: INSTRUCTIONS, sections: now.instructions, text: asked }))
-  const known = lastMemory(chain)
+  const known = lastOf(told, MEMORY)
   const text = now.memory === null ? undefined : memoryNote(known, now.memory)
   if (text !== undefined) drafts.push(attachment({ type: MEMORY, content: now.memory, text }))
-  if (knownDate(chain) !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
+  if (knownDate(told) !== now.date) drafts.push(attachment({ type: 'date', date: now.date }))
   return drafts
 }
 
@@ -91,11 +94,8 @@ function attachment(body: Record<string, unknown>): EntryDraft {
   return { type: 'attachment', attachment: body }
 }
 
-/** The last index that the conversation names; none where only changes are left of it, the rest being compacted. */
-function lastMemory(chain: readonly Entry[]): Record<string, unknown> | undefined {
-  const all = chain.map(bodyOf).filter((body) => body?.['type'] === MEMORY)
-  const isWhole = all.some((body) => body?.['content'] === '' || body?.['text'] === body?.['content'])
-  return isWhole ? all.at(-1) : undefined
+function lastOf(chain: readonly Entry[], type: string): Record<string, unknown> | undefined {
+  return chain.map(bodyOf).findLast((body) => body?.['type'] === type)
 }
 
 function bodyOf(entry: Entry): Record<string, unknown> | undefined {

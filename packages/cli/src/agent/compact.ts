@@ -80,7 +80,7 @@ export async function compactConversation(
   const base = JSON.stringify(
     modelRequest({ ...room.fork, tools: room.fork.calls.tools, messages: [] }),
   ).length
-  const tokensBefore = contextTokens(chain, tip) || inputOf(usage)
+  const tokensBefore = contextTokens(chain) || inputOf(usage)
   const share = (base + summary.length + units) / (base + totalUnits)
   const tokensAfter = Math.round(tokensBefore * share)
   const metadata = { trigger: how.trigger, preTokens: tokensBefore, postTokens: tokensAfter }
@@ -116,7 +116,7 @@ export async function compactIfFull(
   const { session, emit } = room
   const chain = await session.chain()
   const { tip } = session
-  const tokens = contextTokens(chain, tip)
+  const tokens = contextTokens(chain)
   if (!isFull(tokens, room.fork.model, undefined)) return false
   const failures = await session.records(FAILURE_RECORD)
   const failedAt = failures

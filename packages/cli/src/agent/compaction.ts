@@ -92,21 +92,23 @@ function beginsAnswer(chain: readonly Entry[], index: number): boolean {
   return before === undefined || id === undefined || fieldOf(before.message, 'id') !== id
 }
 
+/** The part of a conversation that came after it was compacted, without what is kept of before; else all of it. Pure. */
+export function sinceCompaction(chain: readonly Entry[]): readonly Entry[] {
+  const summary = chain.find(({ isCompactSummary }) => isCompactSummary === true)
+  if (summary === undefined) return chain
+  const from = chain.findIndex(({ parentUuid }) => parentUuid === summary.uuid)
+  return from === -1 ? [] : chain.slice(from)
+}
+
 /**
  * How many tokens a conversation takes, by what the last answer says that it read and wrote; 0 where none was given
  * since the conversation was compacted. Pure.
  */
-export function contextTokens(chain: readonly Entry[], tip: string | null): number {
-  // Along the links: kept answers stand behind the summary too, and say what was before it.
-  const left = new Map(chain.map((entry) => [entry.uuid, entry]))
-  for (let at = tip; at !== null;) {
-    const entry = left.get(at)
-    if (entry === undefined) return 0
-    left.delete(at)
-    const usage = entry.type === 'assistant' ? fieldOf(entry.message, 'usage') : undefined
+export function contextTokens(chain: readonly Entry[]): number {
+  for (const { type, message } of sinceCompaction(chain).toReversed()) {
+    const usage = type === 'assistant' ? fieldOf(message, 'usage') : undefined
     const tokens = COUNTS.reduce((sum, key) => sum + countIn(usage, key), 0)
     if (tokens > 0) return tokens
-    at = entry.parentUuid
   }
   return 0
 }
