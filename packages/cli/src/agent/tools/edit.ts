@@ -9,7 +9,7 @@ import type { Tool } from './tool.ts'
 export const editTool: Tool = defineTool({
   name: 'Edit',
   description:
-    'Replaces a piece of a text file. old_string must be in it exactly once, white space included; with replace_all every occurrence is replaced. Returns in how many places, or why nothing was changed.',
+    'Replaces a piece of a text file. old_string must be in it exactly once, white space included; with replace_all every occurrence is replaced. A file that changed since you read it is left alone. Returns in how many places, or why nothing was changed.',
   schema: z.strictObject({
     file_path: filePath,
     old_string: wholeText().min(1).describe('What to replace, exactly as it stands in the file'),

@@ -59,7 +59,7 @@ export function checkRegular({ path, name, found }: FileTarget): void {
     found === null
       ? 'does not exist'
       : found.kind === 'directory'
-        ? 'is a directory; Bash can list it'
+        ? 'is a directory; Glob finds what is in it'
         : 'is no regular file'
   throw new LociError('PATH_INVALID', `${name} ${what}`, { details: { path } })
 }

@@ -9,7 +9,7 @@ import type { Tool } from './tool.ts'
 export const writeTool: Tool = defineTool({
   name: 'Write',
   description:
-    'Writes a whole file, and makes its directories. An existing file is replaced and keeps its mode; read it first. To change a part, use Edit. Returns "Created NAME." or "Replaced NAME.".',
+    'Writes a whole file, and makes its directories. An existing file is replaced and keeps its mode; read it first: one that changed since then is left alone. To change a part, use Edit. Returns "Created NAME." or "Replaced NAME.".',
   schema: z.strictObject({
     file_path: filePath,
     content: wholeText().describe('All that the file will hold'),
