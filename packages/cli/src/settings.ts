@@ -23,7 +23,7 @@ const settingsSchema = z.looseObject({
 })
 
 /** What settings say of what the agent may do. */
-export interface PermissionSettings {
+interface PermissionSettings {
   allow?: readonly string[] | undefined
   ask?: readonly string[] | undefined
   deny?: readonly string[] | undefined

@@ -142,6 +142,7 @@ function matchesPath({ base, segments }: PathPattern, path: string): boolean {
 }
 
 function matchesName(pattern: string, name: string): boolean {
+  if (!/[*?]/.test(pattern)) return pattern === name
   const tokens: TextPattern = Array.from(pattern).map((char) => (char === '*' ? ANY_RUN : char))
   return matchesRun(tokens, Array.from(name), (one, char) => one === '?' || one === char)
 }
