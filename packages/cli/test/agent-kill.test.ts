@@ -207,14 +207,23 @@ describe.each(FORMS)('with %s', (form) => {
         { path: '/project/', operation: '^(rename|unlink)$', text: '"type":"rewind"' },
         0,
       ],
-      // One file is as it was, and no mark says so yet.
-      ['between a file and its mark', { path: 'edits.jsonl$', text: '"type":"rewind"' }, 0],
+      // Marks are written together, with the end: all files are as they were, and nothing says so yet.
+      ['before its end is noted', { path: 'edits.jsonl$', text: '"type":"rewind"' }, 0],
       [
         'between two files',
-        { path: '/project/', operation: '^(rename|unlink)$', text: '"type":"rewind-file"', times: 2 },
+        { path: '/project/2.txt$', operation: '^(rename|unlink)$', text: '"type":"rewind"' },
+        0,
+      ],
+      [
+        'in the middle of its marks',
+        {
+          path: 'edits.jsonl$',
+          operation: '^write$',
+          text: '"type":"rewind"',
+          tear: 2 * '{"type":"rewind-file","id":"r1","trackingPath":"1.txt","side":"after"}\n'.length + 10,
+        },
         2,
       ],
-      ['before the end is noted', { path: 'edits.jsonl$', text: '"type":"rewind-file"', times: 4 }, 4],
     ]
     // The rewind itself does not depend on who answers.
     test.each(form === 'the stand-in' ? moments.slice(0, 2) : moments.slice(2))(

@@ -50,7 +50,9 @@ test('with any operation of an eviction, a gc or a fork failing, what a kept sna
       const sides = [parent, { ...parent, dir: fork }]
       for (const side of sides) {
         const damage = await verifyFileHistory(side)
-        expect(damage.filter(({ kind }) => !TORN.has(kind))).toEqual([])
+        // The backups of a fork are there first.
+        const isBegun = (kind: string): boolean => side.dir === fork && kind === 'ledger-missing'
+        expect(damage.filter(({ kind }) => !TORN.has(kind) && !isBegun(kind))).toEqual([])
       }
       // A fork that was cut off is finished by another call; the undo of the rewind outlives all of it.
       await linkBackups({ fromDir: work.dir, toDir: fork })
