@@ -14,7 +14,7 @@ export function imageRoom(chain: readonly Entry[], base64: string): string | und
   const images = chain.flatMap((entry) => imagesIn(blocksOf(entry)))
   const characters = images.reduce((sum, one) => sum + one, base64.length)
   if (images.length < MAX_IMAGES && characters <= MAX_IMAGE_CHARACTERS) return undefined
-  return `This conversation holds ${images.length} images already, and there is no room for this one. In a new session there is.`
+  return `This conversation holds ${images.length} images already, and there is no room for this one. After /compact, or in a new session, there can be.`
 }
 
 /** The length of each. */
