@@ -25,6 +25,12 @@ test('what the user says to hold from now on is kept after the turns, and said',
   expect((await list()).trimEnd().split('\n')).toHaveLength(1)
 })
 
+test('what is compacted right after was looked at before', async () => {
+  const { out } = await run('hello\nWe always squash commits.\n/compact\n', '--offline')
+  expect(out).toContain('Compacted: ')
+  expect(await list()).toContain('We always squash commits')
+})
+
 test('in Chinese too, and with review it waits', async () => {
   await mkdir(work.path('home'))
   await writeFile(work.path('home/loci.json'), '{"formatVersion":1}')

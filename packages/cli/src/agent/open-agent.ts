@@ -168,7 +168,11 @@ export async function openAgent(session: Session, options: AgentOptions): Promis
         await background?.turnEnded({ isWhole: result.error === undefined, wroteMemory })
         return result
       },
-      compact: (wish, signal) => compactConversation(compacting, { trigger: 'manual', wish }, signal),
+      async compact(wish, signal) {
+        // What is still to be looked at would be closed, and count as taken back.
+        await background?.idle(BACKGROUND_WAIT_MS)
+        return compactConversation(compacting, { trigger: 'manual', wish }, signal)
+      },
       async close() {
         await calls.context.shells.close()
         await background?.idle(BACKGROUND_WAIT_MS)
